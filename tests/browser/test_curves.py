@@ -122,7 +122,7 @@ def test_changes_of_metrics_have_intervals(
         assert heads == [name, "before", "now", "diff", "95 % CI of diff"]
     for row, metric in zip(tab.locator("#change-metrics tbody tr").all(), metrics, strict=True):
         cells = row.locator("td").all_inner_texts()
-        low, high = metric["interval"]
+        low, high = metric["low"], metric["high"]
         if low is None:
             assert cells[3] == "\N{EN DASH}"
         else:
@@ -131,7 +131,7 @@ def test_changes_of_metrics_have_intervals(
                 abs(float(text.replace("\N{MINUS SIGN}", "-")) - value) < 1e-4
                 for text, value in zip(cells[3].split(" to "), (low, high), strict=True)
             )
-    assert any(metric["interval"][0] is not None for metric in metrics)
+    assert any(metric["low"] is not None for metric in metrics)
     for region in tab.locator("#change .scroll").all():
         assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
     assert "detap compare" in tab.locator("#change .intro").inner_text()

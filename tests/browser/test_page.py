@@ -324,7 +324,7 @@ def test_changes_are_colored_where_their_interval_excludes_0(
     kinds = set()
     for (table, name), (kind, bar) in shown.items():
         row = next(row for row in baseline[table] if row["name"] == name)
-        low, high = (float("nan") if end is None else end for end in row["interval"])
+        low, high = (float("nan") if end is None else end for end in (row["low"], row["high"]))
         kind_of_row = "up" if low > 0 else "down" if high < 0 else ""
         assert kind == kind_of_row, (table, name)
         assert bar is None or ("noise" in bar) == (not kind)

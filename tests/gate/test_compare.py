@@ -15,7 +15,7 @@ from detap.errors import UsageError
 from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.report import schema
-from detap.report.sections.comparison import Difference, conclusion
+from detap.report.sections.comparison import conclusion
 from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import CLASSES, Run, instances, results
@@ -229,6 +229,7 @@ def test_at_most_ten_rows_are_shown_without_v(detap: Run, tmp_path: Path) -> Non
     assert len(sizes("--top", "3", "-v")["11 of 12 images changed"]) == 3 + 1
 
 
+Ends = tuple[float, float, float]
 NO_INTERVAL = (float("nan"), float("nan"))
 
 
@@ -236,41 +237,45 @@ NO_INTERVAL = (float("nan"), float("nan"))
     ("metric", "classes", "text"),
     [
         (
-            Difference(0.012, 0.004, 0.02),
-            [Difference(0.1, 0.05, 0.2), Difference(-0.1, -0.2, -0.05), Difference(0.1, -0.1, 0.3)],
+            (0.012, 0.004, 0.02),
+            [(0.1, 0.05, 0.2), (-0.1, -0.2, -0.05), (0.1, -0.1, 0.3)],
             "AP rose by 0.0120 (95% CI +0.0040 to +0.0200); 2 of 3 classes changed beyond noise",
         ),
         (
-            Difference(-0.012, -0.02, 0.004),
-            [Difference(-0.1, -0.2, 0.1), Difference(-0.5, *NO_INTERVAL)],
+            (-0.012, -0.02, 0.004),
+            [(-0.1, -0.2, 0.1), (-0.5, *NO_INTERVAL)],
             "AP dropped by 0.0120 (95% CI -0.0200 to +0.0040), within noise; "
             "0 of 2 classes changed beyond noise, 1 has no interval",
         ),
         (
-            Difference(-0.012, -0.02, -0.004),
-            [Difference(0, 0, 0)],
+            (-0.012, -0.02, -0.004),
+            [(0, 0, 0)],
             "AP dropped by 0.0120 (95% CI -0.0200 to -0.0040)",
         ),
         # An interval that ends at 0 does not exclude it.
         (
-            Difference(0.1, 0.0, 0.2),
+            (0.1, 0.0, 0.2),
             [],
             "AP rose by 0.1000 (95% CI 0.0000 to +0.2000), within noise",
         ),
         (
-            Difference(0.1, *NO_INTERVAL),
-            [Difference(0.2, *NO_INTERVAL), Difference(0.0, *NO_INTERVAL)],
+            (0.1, *NO_INTERVAL),
+            [(0.2, *NO_INTERVAL), (0.0, *NO_INTERVAL)],
             "AP rose by 0.1000 (no interval: fewer than 20 ground truths); "
             "1 of 2 classes changed, none has an interval",
         ),
-        (Difference(0.0, 0.0, 0.0), [], "AP is unchanged"),
-        (Difference(float("nan"), *NO_INTERVAL), [], "AP is undefined for one of the detectors"),
+        ((0.0, 0.0, 0.0), [], "AP is unchanged"),
+        ((float("nan"), *NO_INTERVAL), [], "AP is undefined for one of the detectors"),
     ],
 )
-def test_the_conclusion(metric: Difference, classes: list[Difference], text: str) -> None:
+def test_the_conclusion(metric: Ends, classes: list[Ends], text: str) -> None:
     result = evaluate(TRUTH, MIXED, "coco")
     compared = compare(result, result, resamples=10)
-    assert conclusion("AP", metric, classes, compared) == text
+    first, *rows = (
+        {"name": "AP", "difference": difference, "low": low, "high": high}
+        for difference, low, high in (metric, *classes)
+    )
+    assert conclusion(first, rows, compared) == text
 
 
 def test_the_conclusion_of_detections_without_scores_is_of_f1(detap: Run) -> None:

@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from detap import metrics
-from detap.analysis.comparison import Comparison, difference, resample_summary
+from detap.analysis.comparison import Comparison, resample_summary
 from detap.analysis.intervals import Interval
 from detap.core.threads import SMALL_WORK, memory_is_tight, thread_count
 from detap.errors import UsageError
@@ -49,7 +49,7 @@ from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
-from detap.report.sections.comparison import Difference, conclusion
+from detap.report.sections.comparison import conclusion, pair_row
 from detap.report.sections.operating_point import counts_by_step
 
 THUMBNAILS = "thumbnails"
@@ -230,39 +230,32 @@ def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
     comparison = _comparison(source)
     primary = metrics.summary(source.result.protocol)[0]
 
-    def interval(name: str, label: int | None = None) -> Interval | None:
-        return None if comparison is None else comparison.interval(name, label)
+    def interval(name: str, label: int | None = None) -> Interval:
+        return (nan, nan) if comparison is None else comparison.interval(name, label)
 
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     current = [entry["path"] for entry in report.inputs if entry["role"] == "detections"]
     changes = [
-        _change(name, summary.get(name), value, interval(name))
+        pair_row(name, summary.get(name), value, interval(name))
         | {"lower_is_better": not report.columns[name].higher_is_better}
         for name, value in report.summary.items()
     ]
     classes = [
-        _change(
-            escape(row["name"]), earlier.get(str(row["name"])), row[key], interval(primary.name, k)
-        )
+        pair_row(escape(name), earlier.get(name), row[key], interval(primary.name, label))
         | {"lower_is_better": lower}
-        for k, row in enumerate(class_rows(source.result))
+        for label, row in enumerate(class_rows(source.result))
+        for name in [str(row["name"])]
     ]
     return {
         "name": escape(source.earlier),
         "current": ", ".join(map(escape, current)),
         "short": escape(_short_name(source.earlier, current)),
-        "conclusion": conclusion(
-            changes[0]["name"], _pair(changes[0]), [*map(_pair, classes)], comparison
-        ),
+        "conclusion": conclusion(changes[0], classes, comparison),
+        "compared": comparison is not None,
         "metrics": changes,
         "classes": classes,
     }
-
-
-def _pair(change: Mapping[str, Any]) -> Difference:
-    values = change["difference"], *(change["interval"] or (None, None))
-    return Difference(*(nan if value is None else value for value in values))
 
 
 def _short_name(path: str, others: Sequence[str]) -> str:
@@ -283,13 +276,6 @@ def _comparison(source: PageSource) -> Comparison | None:
     drawn = resample_summary(before, result, known=source.resamples)
     pair = drawn.first, drawn.second
     return Comparison(before, result, tuple(result.summary), pair, None, confidence=0.95)
-
-
-def _change(name: str, before: Any, now: Any, interval: Interval | None) -> dict[str, Any]:
-    """Return a metric of both detectors and the difference; None if either is undefined."""
-    known = before is not None and now is not None
-    change = difference(float(before), float(now)) if known else None
-    return {"name": name, "before": before, "now": now, "difference": change, "interval": interval}
 
 
 def as_json(model: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """The report of two detectors: metrics, classes and images side by side."""
 
 from collections.abc import Mapping, Sequence
-from math import isnan
-from typing import Any, Literal, NamedTuple
+from math import isnan, nan
+from typing import Any, Literal
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, LABELS, Comparison, ErrorCounts, difference
@@ -122,20 +122,19 @@ def comparison_report(
     """Return the report of two detectors, with at most `max_rows` classes, and images."""
     protocol = comparison.first.protocol
     first, second = comparison.first.summary, comparison.second.summary
-    rows: list[dict[str, Cell]] = [
-        {"name": name, **_pair(first[name], second[name], comparison.interval(name))}
+    rows = [
+        pair_row(name, first[name], second[name], comparison.interval(name))
         for name in comparison.names
     ]
     analysis = power_analysis(comparison, drop)  # None if images were not resampled
     power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     classes = _class_rows(comparison)
-    overall, *by_class = map(_difference, (rows[0], *classes))
     shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     return Report(
         kind="comparison",
         title=f"Comparison{level}",
-        conclusion=conclusion(comparison.names[0], overall, by_class, comparison),
+        conclusion=conclusion(rows[0], classes, comparison),
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
@@ -151,19 +150,11 @@ def comparison_report(
     )
 
 
-class Difference(NamedTuple):
-    """A difference and the ends of its interval; NaN if undefined."""
-
-    value: float
-    low: float
-    high: float
-
-
 def conclusion(
-    name: str, metric: Difference, classes: Sequence[Difference], comparison: Comparison | None
+    metric: Mapping[str, Any], classes: Sequence[Mapping[str, Any]], comparison: Comparison | None
 ) -> str:
-    """Describe the difference of a metric, and count the classes that changed."""
-    value, low, high = metric
+    """Describe the difference of a metric, and count the classes that changed, given by rows."""
+    name, value, low, high = (metric[key] for key in ("name", "difference", "low", "high"))
     if isnan(value):
         text = f"{name} is undefined for one of the detectors"
     elif value == 0:
@@ -180,26 +171,25 @@ def conclusion(
             text += "" if excludes_zero(low, high) else ", within noise"
     if len(classes) < 2:
         return text
-    without = sum(isnan(one.low) for one in classes)
+    without = sum(isnan(row["low"]) for row in classes)
     if without == len(classes):
-        changed = sum(_magnitude(one.value) > 0 for one in classes)
+        changed = sum(_magnitude(row["difference"]) > 0 for row in classes)
         return f"{text}; {changed} of {without} classes changed, none has an interval"
-    changed = sum(excludes_zero(one.low, one.high) for one in classes)
+    changed = sum(excludes_zero(row["low"], row["high"]) for row in classes)
     text += f"; {changed} of {len(classes)} classes changed beyond noise"
     if without:
         text += f", {without} {'has' if without == 1 else 'have'} no interval"
     return text
 
 
-def _difference(row: Mapping[str, Any]) -> Difference:
-    return Difference(row["difference"], row["low"], row["high"])
-
-
-def _pair(first: Any, second: Any, interval: Interval) -> dict[str, Cell]:
-    """Return a metric of both, and the difference with its interval."""
-    ends = dict(zip(("low", "high"), interval, strict=True))
-    size = difference(float(first), float(second))
-    return {"first": first, "second": second, "difference": size, **ends}
+def pair_row(
+    name: Cell, first: Any, second: Any, interval: Interval, **more: Cell
+) -> dict[str, Any]:
+    """Return a metric of both, and the difference with its interval; None is undefined."""
+    first, second = (nan if value is None else value for value in (first, second))
+    row = {"name": name, **more, "first": first, "second": second}
+    low, high = interval
+    return row | {"difference": difference(float(first), float(second)), "low": low, "high": high}
 
 
 def _table(
@@ -223,16 +213,14 @@ def _class_rows(comparison: Comparison) -> list[dict[str, Cell]]:
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
     changes = None if comparison.errors is None else comparison.changed_by_class
-    rows: list[dict[str, Cell]] = [
-        {
-            "name": second["name"],
-            "id": second["id"],
-            **_pair(first[key], second[key], comparison.interval(primary.name, label)),
-            "ground_truths": second["ground_truths"],
-            **({} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))),
-        }
-        for label, (first, second) in enumerate(class_pairs)
-    ]
+    rows = []
+    for label, (first, second) in enumerate(class_pairs):
+        ends = comparison.interval(primary.name, label)
+        row = pair_row(second["name"], first[key], second[key], ends, id=second["id"])
+        row["ground_truths"] = second["ground_truths"]
+        if changes is not None:
+            row |= zip(KINDS, changes[label].tolist(), strict=True)
+        rows.append(row)
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
     return rows
 

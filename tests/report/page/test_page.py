@@ -236,17 +236,15 @@ def test_a_baseline_report_is_shown_for_comparison(tmp_path: Path) -> None:
     baseline = model_of(write_page(tmp_path, "--baseline", str(kept)))["baseline"]
     record = json.loads(kept.read_text("utf-8"))
     assert baseline["name"] == str(kept)
-    assert {row["name"]: row["before"] for row in baseline["metrics"]} == record["summary"]
+    assert {row["name"]: row["first"] for row in baseline["metrics"]} == record["summary"]
     then = {row["name"]: row["AP"] for row in record["classes"]}
-    assert {row["name"]: row["before"] for row in baseline["classes"]} == then
+    assert {row["name"]: row["first"] for row in baseline["classes"]} == then
     # A detector's own detections give the same numbers.
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     again = model_of(page)["baseline"]
-    assert [row.pop("interval") for row in baseline["metrics"]] == [None] * len(record["summary"])
-    assert all(row.pop("interval") is None for row in baseline["classes"])
-    assert all(row.pop("interval") for row in (*again["metrics"], *again["classes"]))
-    assert again["metrics"] == baseline["metrics"]
-    assert again["classes"] == baseline["classes"]
+    assert (baseline["compared"], again["compared"]) == (False, True)
+    for rows, compared in ((baseline[key], again[key]) for key in ("metrics", "classes")):
+        assert [row | {"low": None, "high": None} for row in compared] == rows
 
 
 @pytest.mark.parametrize("protocol", ["coco", "voc2007"])
@@ -261,9 +259,11 @@ def test_changes_and_intervals_are_those_of_compare(tmp_path: Path, protocol: st
     assert main(report) == 0
     compared = json.loads(kept.read_text("utf-8"))
     shown = model_of(page)["baseline"]
-    assert [_pair(row) for row in shown["metrics"]] == compared["metrics"]
+    rows = shown["classes"]
+    for row in (*shown["metrics"], *rows):
+        del row["lower_is_better"]
+    assert shown["metrics"] == compared["metrics"]
     expected = {row["name"]: row for row in compared["classes"]["all"]}
-    rows = [_pair(row) for row in shown["classes"]]
     assert rows == [{key: expected[row["name"]][key] for key in row} for row in rows]
     assert shown["conclusion"] == compared["conclusion"]
     assert f'<p class="lead">{compared["conclusion"]}.</p>' in page.read_text("utf-8")
@@ -297,18 +297,6 @@ def test_detectors_are_named_by_file_as_far_as_names_differ(
     assert shown in text
 
 
-def _pair(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the page as one of detap compare."""
-    return {
-        "name": row["name"],
-        "first": row["before"],
-        "second": row["now"],
-        "difference": row["difference"],
-        "low": row["interval"][0],
-        "high": row["interval"][1],
-    }
-
-
 @pytest.mark.parametrize("options", [(), ("--seed", "3"), ("--resamples", "900")])
 def test_resamples_of_gates_do_not_change_the_page(
     tmp_path: Path, options: tuple[str, ...]
@@ -324,9 +312,9 @@ def test_resamples_of_gates_do_not_change_the_page(
 def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Path) -> None:
     before = str(tmp_path / "before.json")
     page = write_page(tmp_path, "--protocol", "proposals", "--baseline-detections", before)
-    metrics = model_of(page)["baseline"]["metrics"]
-    assert metrics
-    assert all(row["interval"] is None for row in metrics)
+    baseline = model_of(page)["baseline"]
+    assert baseline["metrics"]
+    assert not baseline["compared"]
 
 
 def test_a_baseline_that_is_not_comparable_is_reported(tmp_path: Path, capsys: Any) -> None:

@@ -10,22 +10,22 @@ function swing(gain, largest, isNoise) {
 
 function changeRow(row, largest, label, interval) {
   const { difference } = row, gain = row.lower_is_better ? -difference : difference;
-  const isNoise = !(row.interval && (row.interval[0] > 0 || row.interval[1] < 0));
-  return make("tr", {}, label, cell(fraction(row.before)), cell(fraction(row.now)),
+  const isNoise = !(row.low > 0 || row.high < 0);
+  return make("tr", {}, label, cell(fraction(row.first)), cell(fraction(row.second)),
     cell(signed(difference), isNoise ? "" : gain > 0 ? "up" : "down"), ...interval,
     make("td", {}, difference === null ? "" : swing(gain, largest, isNoise)));
 }
 
 // A limit of null is one of a metric without an interval.
-const intervalCell = ([low, high]) => cell(low === null ? NOTHING : `${signed(low)} to ${signed(high)}`, "interval");
+const intervalCell = ({ low, high }) => cell(low === null ? NOTHING : `${signed(low)} to ${signed(high)}`, "interval");
 
 function updateChange() {
-  const { metrics, classes: rows } = model.baseline, compared = metrics.some((row) => row.interval);
+  const { metrics, classes: rows, compared } = model.baseline;
   const size = (row) => row.difference === null ? -1 : Math.abs(row.difference);
   const titles = (first) => head(heading(first), heading("before"), heading("now"),
     heading("diff"), ...(compared ? [heading("95 % CI of diff")] : []), make("td", {}));
   const most = (list) => Math.max(...list.map(size), 1e-12);
-  const rowOf = (row, largest, label) => changeRow(row, largest, label, compared ? [intervalCell(row.interval)] : []);
+  const rowOf = (row, largest, label) => changeRow(row, largest, label, compared ? [intervalCell(row)] : []);
   $("change-metrics").replaceChildren(titles("metric"), make("tbody", {},
     ...metrics.map((row) => rowOf(row, most(metrics), make("th", { scope: "row" }, row.name)))));
   const sorted = rows.slice().sort((a, b) => size(b) - size(a)).filter((row) => size(row) > 0);
