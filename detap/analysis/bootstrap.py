@@ -155,14 +155,16 @@ def resampled(
 def paired_resamples(
     first: Result,
     second: Result,
-    names: Sequence[str],
+    names: Sequence[str] | None = None,
     *,
-    resamples: int,
-    seed: int,
+    resamples: int = 1000,
+    seed: int = 0,
     known: PairedResamples | None = None,
     threads: int | None = None,
 ) -> PairedResamples:
-    """Compute metrics of two results in the same resamples of their images."""
+    """Compute metrics of two results, by default the summary, in the same resamples of images."""
+    if names is None:
+        names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
     if known is not None and (known.resamples, known.seed) != (resamples, seed):
         known = None
     missing = [name for name in names if known is None or name not in known.first.overall]

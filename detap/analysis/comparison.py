@@ -29,8 +29,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from detap import metrics
-from detap.analysis.bootstrap import Draws, PairedResamples, Resampled, paired_resamples
+from detap.analysis.bootstrap import Draws, PairedResamples, paired_resamples
 from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
 from detap.analysis.operating import sweep
@@ -159,7 +158,7 @@ class Comparison(Displayed):
     first: Result
     second: Result
     names: tuple[str, ...]  # the compared metrics
-    resamples: tuple[Resampled, Resampled] | None  # of both, on the same resamples
+    resamples: PairedResamples | None
     errors: tuple[ErrorCounts, ErrorCounts] | None  # of both; None without the boxes of one
     confidence: float
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
@@ -178,15 +177,15 @@ class Comparison(Displayed):
 
     def has_interval(self, name: str, label: int | None = None) -> bool:
         """Return True if a metric, or a class's, has an interval."""
-        drawn = self.resamples is not None and name in self.resamples[0].overall
+        drawn = self.resamples is not None and name in self.resamples.first.overall
         return drawn and self.counted(name, label) >= self.min_ground_truths
 
     def draws(self, name: str, label: int | None = None) -> Draws | None:
         """Return the difference of a metric, or a class's, in each resample; None without one."""
         if self.resamples is None or not self.has_interval(name, label):
             return None
-        before, after = self.resamples
-        return after.of(name, label) - before.of(name, label)
+        pair = self.resamples
+        return pair.second.of(name, label) - pair.first.of(name, label)
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of a metric's difference; NaN without one."""
@@ -198,7 +197,7 @@ class Comparison(Displayed):
         """Notes on metrics without an interval."""
         if self.resamples is None:
             return ()
-        counts = {name: self.counted(name) for name in self.resamples[0].overall}
+        counts = {name: self.counted(name) for name in self.resamples.first.overall}
         return interval_notes(self.names, counts, self.min_ground_truths)
 
     @property
@@ -214,23 +213,6 @@ class Comparison(Displayed):
         assert self.errors is not None
         before, after = self.errors
         return after.by_class - before.by_class
-
-
-def resample_summary(
-    first: Result,
-    second: Result,
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
-    known: PairedResamples | None = None,
-    threads: int | None = None,
-) -> PairedResamples:
-    """Resample the metrics of the summary that have intervals."""
-    entries = metrics.summary(first.protocol)
-    names = [entry.name for entry in entries if entry.metric.has_intervals]
-    return paired_resamples(
-        first, second, names, resamples=resamples, seed=seed, known=known, threads=threads
-    )
 
 
 def compare(
@@ -254,14 +236,13 @@ def compare(
     if first.classes != second.classes:
         raise UsageError("the two results have different classes; use align_classes")
     names = tuple(first.summary)
-    resampled_pair = None
+    pair = None
     if resamples:
-        drawn = resample_summary(first, second, resamples=resamples, seed=seed, threads=threads)
-        resampled_pair = drawn.first, drawn.second
+        pair = paired_resamples(first, second, resamples=resamples, seed=seed, threads=threads)
     errors = None
     if first.has_boxes and second.has_boxes:
         errors = (count_errors(first), count_errors(second))
-    return Comparison(first, second, names, resampled_pair, errors, confidence, min_ground_truths)
+    return Comparison(first, second, names, pair, errors, confidence, min_ground_truths)
 
 
 def require_comparable(

@@ -148,7 +148,7 @@ def test_a_comparison_has_power_overall_and_by_class() -> None:
     assert [reach.ground_truths for reach in power.classes] == first.ground_truths.tolist()
     headline = power.metrics[0]
     assert comparison.resamples is not None
-    before, after = (one.of("AP").drawn for one in comparison.resamples)
+    before, after = (one.of("AP").drawn for one in comparison.resamples[:2])
     expected = 2.801585 * np.std(before - after, ddof=1)
     assert headline.min_detectable_drop == pytest.approx(expected, rel=1e-6)
     assert headline.units == 200
@@ -166,6 +166,6 @@ def test_correlated_detectors_detect_smaller_drops() -> None:
         *(evaluate(truth, one, "coco") for one in (detections, fewer)), resamples=200
     )
     assert comparison.resamples is not None
-    before, after = (one.of("AP").drawn for one in comparison.resamples)
+    before, after = (one.of("AP").drawn for one in comparison.resamples[:2])
     alone, both = Criterion(paired=False), Criterion()
     assert alone.error(before) > 2 * both.error(before - after)

@@ -18,7 +18,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from detap import metrics
-from detap.analysis.comparison import Comparison, resample_summary
+from detap.analysis.bootstrap import paired_resamples
+from detap.analysis.comparison import Comparison
 from detap.analysis.intervals import Interval
 from detap.core.threads import SMALL_WORK, memory_is_tight, thread_count
 from detap.errors import UsageError
@@ -273,8 +274,7 @@ def _comparison(source: PageSource) -> Comparison | None:
     before, result = source.before, source.result
     if before is None or result.protocol.matching != "by-score":
         return None
-    drawn = resample_summary(before, result, known=source.resamples)
-    pair = drawn.first, drawn.second
+    pair = paired_resamples(before, result, known=source.resamples)
     return Comparison(before, result, tuple(result.summary), pair, None, confidence=0.95)
 
 
