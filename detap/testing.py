@@ -16,7 +16,8 @@ from detap.escaping import escape
 from detap.evaluation.detection import evaluate, score_tables
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
-from detap.formats import map_classes, read_tables
+from detap.formats import read_tables
+from detap.formats.class_map import map_tables
 from detap.gates.baseline import read_baseline
 from detap.gates.config import LIMITS, BaselineReport, GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
@@ -134,7 +135,7 @@ def assert_detections(
     truth, detected, resolved = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)
     others = [baseline.reindex_like(truth)] if isinstance(baseline, Detections) else []
-    truth, [detected, *others] = map_classes(class_map, truth, [detected, *others])
+    [truth], [detected, *others] = map_tables(class_map, [truth], [detected, *others])
     earlier = others[0] if others else None
     config = GateConfig.of(
         limits,

@@ -14,6 +14,7 @@ from detap.cli.options import Option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import UsageError
+from detap.formats.class_map import map_tables
 from detap.gates.checks import check
 from detap.gates.evaluate import GateResults
 from detap.gates.metric_names import Metrics
@@ -42,7 +43,7 @@ def run(session: Session, first: str, second: str, options: dict[str, Any]) -> i
         limits = replace(inputs.reading["limits"], digests=digests, empty=True)
         reading = {**inputs.reading, "limits": limits}
         tables.append(replace(inputs, reading=reading).read_ground_truth(inputs.gt))
-    tables = [*both[0].mapped(tables, [])[0]]
+    tables, _ = map_tables(both[0].class_map, tables, [])
     session.print_time("reading")
     result = agreement(tables[0], tables[1], iou)
     session.print_time("comparing")

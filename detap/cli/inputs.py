@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 from detap.cli.options import LIMITS, protocol_from
@@ -15,6 +14,7 @@ from detap.evaluation.results import Result
 from detap.formats.base import Format
 from detap.formats.catalogue import check_options, format_named
 from detap.formats.catalogue import options as format_options
+from detap.formats.class_map import ClassMap, class_map_of, map_tables
 from detap.formats.detection import detect_format, detections_format, preset_of_results
 from detap.formats.multi_file import (
     Sources,
@@ -77,7 +77,7 @@ class Inputs:
     reading: Mapping[str, Any]  # options of the readers of either format, and limits
     dt_format: Format | None = None  # if given by option
     merge_images: bool = False  # whether an image may be in several inputs
-    class_map: Any = None  # a ClassMap; its module is imported if one is given
+    class_map: ClassMap | None = None
     detected: dict[Any, Format] = field(default_factory=dict)  # formats of detections, by path
     notes: list[Note] = field(default_factory=list)  # on the default preset
 
@@ -100,7 +100,7 @@ class Inputs:
         merge_images = options.pop("merge_images")
         class_map = options.pop("class_map", None)
         if class_map is not None:
-            class_map = class_maps().class_map_of(class_map)
+            class_map = class_map_of(class_map)
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
@@ -154,7 +154,7 @@ class Inputs:
         reading = {name: value for name, value in self.reading.items() if name not in recorded}
         reading |= {name: value for name, value in options.items() if name != "class_map"}
         text = options.get("class_map")
-        class_map = None if text is None else class_maps().class_map_of(json.loads(text))
+        class_map = None if text is None else class_map_of(json.loads(text))
         limits = replace(self.reading["limits"], any_classes=class_map is not None)
         return replace(self, reading={**reading, "limits": limits}, class_map=class_map)
 
@@ -189,7 +189,7 @@ class Inputs:
         tables = [self.read_detections(sources[1], truth)]
         if other is not None:
             tables.append(self.read_detector(other, truth))
-        (truth,), (detections, *others) = self.mapped([truth], tables)
+        [truth], [detections, *others] = map_tables(self.class_map, [truth], tables)
         second = None
         if others:
             detections, second = _as_scored(*align_classes(detections, others[0]))
@@ -200,12 +200,6 @@ class Inputs:
     def read_detector(self, path: str, truth: GroundTruth) -> Detections:
         """Return the detections of another detector: a path, pattern or folder."""
         return self.read_detections(self._detections(self._detection_paths(path)), truth)
-
-    def mapped(self, truths: Sequence[Any], tables: Sequence[Any]) -> Any:
-        """Return ground truths and detections with the classes of the map, if there is one."""
-        if self.class_map is None:
-            return truths, tables
-        return class_maps().map_tables(self.class_map, truths, tables)
 
     def _detections(self, paths: tuple[str, ...]) -> Sources:
         return Sources(paths, lambda path: self.format_of(path).source(path))
@@ -237,11 +231,6 @@ class Inputs:
     def _detection_paths(self, path: str) -> tuple[str, ...]:
         """Expand a path, pattern or folder of detections."""
         return expand_folders(expand_patterns([path]), self.format_of)
-
-
-def class_maps() -> Any:
-    """Import the module of class maps, which few runs need."""
-    return import_module("detap.formats.class_map")
 
 
 def _as_scored(*tables: Detections) -> list[Detections]:

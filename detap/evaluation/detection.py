@@ -21,8 +21,9 @@ from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs,
 from detap.evaluation.run import EvaluationRun, unscored
 from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
-from detap.formats import map_classes, read_tables
+from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
+from detap.formats.class_map import map_tables
 from detap.formats.read import with_missing_scores
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import Path
@@ -127,10 +128,10 @@ def evaluate(
         if name in ("format", "merge_images") or any(name == option.name for option in options()):
             raise UsageError(f"{name}= is for reading files, but both tables are given")
         raise TypeError(f"evaluate() got an unexpected keyword argument {name!r}")
-    extra_images = "error" if images is None else "drop"
-    ground_truth, [detections] = map_classes(
-        class_map, ground_truth, [detections], extra_images=extra_images
-    )
+    if class_map is not None:
+        extra_images = "error" if images is None else "drop"
+        detections = detections.reindex_like(ground_truth, extra_images=extra_images)
+        [ground_truth], [detections] = map_tables(class_map, [ground_truth], [detections])
     detections = with_missing_scores(detections, missing_scores)
     if as_is and AS_IS not in ground_truth.notes:
         ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))

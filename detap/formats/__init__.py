@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from detap.errors import Note, UsageError
@@ -138,7 +137,7 @@ def read_tables(
     **options: Any,
 ) -> tuple[GroundTruth, Detections, Protocol | str]:
     """Return both tables, read like ``detap eval`` where a path is given, and the protocol."""
-    # With `any_classes`, those that the ground truth lacks are kept: map_classes follows.
+    # With `any_classes`, those that the ground truth lacks are kept: map_tables follows.
     gt_paths, dt_paths = _paths_of(ground_truth, GroundTruth), _paths_of(detections, Detections)
     gt_format: Format | None
     if isinstance(ground_truth, GroundTruth):
@@ -167,22 +166,6 @@ def read_tables(
         detections = _detections(dt_paths, ground_truth, dt_formats[0], options, merge_images)
         detections = replace(detections, notes=(*detections.notes, *notes))
     return ground_truth, detections, protocol
-
-
-def map_classes(
-    class_map: Any,
-    ground_truth: GroundTruth,
-    detections: Sequence[Detections],
-    *,
-    extra_images: str = "error",
-) -> tuple[GroundTruth, Sequence[Detections]]:
-    """Return ground truth and detections with mapped classes; unchanged if `class_map` is None."""
-    if class_map is None:
-        return ground_truth, detections
-    module: Any = import_module("detap.formats.class_map")
-    tables = [t.reindex_like(ground_truth, extra_images=extra_images) for t in detections]
-    (truth,), mapped = module.map_tables(class_map, [ground_truth], tables)
-    return truth, mapped
 
 
 def _paths_of(value: Any, kind: type[GroundTruth] | type[Detections]) -> tuple[str, ...]:

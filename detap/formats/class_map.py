@@ -23,6 +23,8 @@ from detap.tables.notes import AS_IS
 from detap.text_input import join_names, quote, suggest
 
 Table = TypeVar("Table", GroundTruth, Detections)
+Truth = TypeVar("Truth", bound=GroundTruth | None)
+Detected = TypeVar("Detected", bound=Detections | None)
 
 DROPPED = "-"
 """Target of classes that are dropped."""
@@ -221,10 +223,12 @@ _PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _j
 
 
 def map_tables(
-    class_map: Any, truths: Sequence[GroundTruth | None], detections: Sequence[Detections | None]
-) -> tuple[list[Any], list[Any]]:
+    class_map: Any, truths: Sequence[Truth], detections: Sequence[Detected]
+) -> tuple[list[Truth], list[Detected]]:
     """Return ground truths and detections with mapped classes, and a note of the effect."""
-    # Detections are indexed as the first ground truth. None stays None.
+    # Detections are indexed as the first ground truth. None stays None, as all do without a map.
+    if class_map is None:
+        return [*truths], [*detections]
     rules = class_map_of(class_map)
     before = [table for table in truths if table is not None]
     tables = [table for table in detections if table is not None]

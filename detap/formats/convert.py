@@ -93,7 +93,7 @@ def convert(
         detections = detections.reindex_like(ground_truth)
     notes: list[Note] = []
     if class_map is not None:
-        (ground_truth,), (detections,) = map_tables(class_map, [ground_truth], [detections])
+        [ground_truth], [detections] = map_tables(class_map, [ground_truth], [detections])
         tables = (table for table in (ground_truth, detections) if table is not None)
         notes += (note for table in tables for note in table.notes if note.code == "class-map")
     for table in (ground_truth, detections):

@@ -23,6 +23,7 @@ from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
 from detap.escaping import escape
 from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
+from detap.formats.class_map import map_tables
 from detap.protocols import Protocol
 from detap.report.inputs import describe
 from detap.report.sections.data_checks import data_check_report
@@ -93,7 +94,7 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
         problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
     if not problems:
         try:
-            (truth,), (detections,) = inputs.mapped([truth], [detections])
+            [truth], [detections] = map_tables(inputs.class_map, [truth], [detections])
         except InputError as error:
             problems, omitted = [*error.problems], error.omitted
     read = _Read(truth, detections, problems, omitted)

@@ -24,7 +24,7 @@ from detap.analysis.detectors import (
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.gates import limit_option
-from detap.cli.inputs import Inputs, Tables, class_maps
+from detap.cli.inputs import Inputs, Tables
 from detap.cli.options import (
     ground_truth_options,
     option,
@@ -41,6 +41,7 @@ from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes, cut_notes
+from detap.formats.class_map import map_detections, map_ground_truth
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.io.paths import SourceFile
 from detap.protocols import Protocol
@@ -248,7 +249,7 @@ def _of_many(
     session.print_time("reading the ground truth")
     mapped = truth
     if inputs.class_map is not None:
-        mapped = class_maps().map_ground_truth(inputs.class_map, truth)
+        mapped = map_ground_truth(inputs.class_map, truth)
 
     def score(name: str, table: Detections, protocol: Protocol = protocol) -> Result:
         keep = bool(options["resamples"])
@@ -295,7 +296,7 @@ def _results(
         table = inputs.read_detector(path, truths[0])
         classes |= dict.fromkeys(table.classes)
         if inputs.class_map is not None:
-            table = class_maps().map_detections(inputs.class_map, table, truths)
+            table = map_detections(inputs.class_map, table, truths)
         if not len(table):
             empty.append((name, table))
             continue

@@ -12,6 +12,7 @@ from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
+from detap.formats.class_map import map_tables
 from detap.formats.convert import Converted, check_new, convert
 from detap.tables.detection import Detections, GroundTruth
 
@@ -63,7 +64,7 @@ def command(session: Session, /, target: str, to: str | None, **options: Any) ->
     session.start_progress("Reading")
     truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
     detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
-    (truth,), (detections,) = inputs.mapped([truth], [detections])
+    [truth], [detections] = map_tables(inputs.class_map, [truth], [detections])
     for table in (truth, detections):
         session.print_notes(() if table is None else table.notes)
     session.print_time("reading")
