@@ -19,7 +19,7 @@ from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import refuse_empty
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.columns import TruthColumns, leave_out
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
     WHOLE_FLOATS,
@@ -66,7 +66,7 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
-from detap.tables.notes import SAME_IMAGES, extra_images_problem
+from detap.tables.notes import SAME_IMAGES, extra_images_note, extra_images_problem
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
@@ -441,18 +441,20 @@ def read_detections(
     known = () if by_name else ground_truth.class_ids
     unknown_classes = [name for name in lines.classes if name not in set(known)]
     label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
-    counts = np.bincount(label, minlength=len(known) + len(unknown_classes))[len(known) :].tolist()
     extra = len(np.unique(lines.image[image < 0])) if len(lines) else 0
-    columns = DetectionColumns(
+    class_ids = (*known, *unknown_classes)
+    columns = Detections(
         image=image,
         label=label,
         corners=corners,
         box_area=box_area,
+        images=ground_truth.images,
+        classes=tuple(map(str, class_ids)),
+        class_ids=class_ids,
         score=lines.score,
-        unknown=dict(zip(unknown_classes, counts, strict=True)),
-        file_names={},
         notes=image_notes,
-    ).without_extra_images(len(known), extra)
+    )
+    columns, rows = leave_out(columns, len(known), (image < 0, extra_images_note(0, extra)))
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
@@ -461,7 +463,7 @@ def read_detections(
         mapping = id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     source = _source(lines, limits, as_is, box_format)
-    source = replace(source, location=columns.located(lines.location))
+    source = replace(source, location=lambda row: lines.location(int(rows[row])))
     table = detection_table(columns, ground_truth, source)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
 

@@ -158,8 +158,9 @@ class _Table(Displayed):
         """Return the table with the masks of its rows alone."""
         if self.masks is None or self.mask is None:
             return self
-        mask = np.arange(len(self), dtype=np.int32)
-        return replace(self, masks=self.masks[self.mask], mask=mask)
+        has = self.mask >= 0  # readers fill missing masks later
+        mask = np.where(has, np.cumsum(has, dtype=np.int32) - np.int32(1), self.mask)
+        return replace(self, masks=self.masks[self.mask[has]], mask=mask)
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns, without optional ones that are not given."""

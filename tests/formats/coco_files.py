@@ -13,7 +13,7 @@ from detap.errors import InputError
 from detap.formats.coco import format as coco
 from detap.formats.coco import results
 from detap.formats.coco import truth as instances
-from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.columns import TruthColumns
 from detap.formats.json._fields import Fields, Reader
 from detap.formats.json.document import Document
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -181,7 +181,7 @@ def result_columns(
     limits: Limits = DEFAULT_LIMITS,
     feed: Callable[[int], bytes] | None = None,
     **options: Any,
-) -> DetectionColumns:
+) -> Detections:
     """Read results, each record by `json.loads` if `one_by_one`."""
     file = results.ResultsFile(**options)
     for fields in file.fields:
@@ -220,7 +220,7 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert {k: v.tolist() for k, v in left.items()} == {
                 k: v.tolist() for k, v in right.items()
             }
-        elif name in ("table", "segmentations", "masks") and left is not None:
+        elif name in ("table", "masks") and left is not None:
             assert_equal_columns(left, right)
         elif name in ("counts", "repeated"):
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}

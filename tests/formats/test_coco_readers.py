@@ -129,10 +129,7 @@ def test_ids_that_real_tools_write(form: str) -> None:
     )
     assert agreed(result_columns, as_bytes(records), truth) is not None
     listed = {"info": {"a": [1]}, "images": document["images"], "annotations": records}
-    detections = agreed(result_columns, as_bytes(listed), truth)
-    assert detections is not None
-    if form != "whole":  # whole floats name no files: neither reader looks them up
-        assert list(detections.file_names.values()) == ["a.jpg", "b.jpg", "c.jpg"]
+    assert agreed(result_columns, as_bytes(listed), truth) is not None
 
 
 @pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])

@@ -31,7 +31,7 @@ from detap.formats.arrow.columns import (
 from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.columns import TruthColumns, leave_out
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
@@ -58,7 +58,7 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import INSIST, class_map_hint
+from detap.tables.notes import INSIST, class_map_hint, extra_images_note
 
 _NAMES = ("category_id", "category", "id")
 _NUMBERS = ("score", "area", *FLAGS)
@@ -95,8 +95,8 @@ def read_detections(
     """Read detections with the ids of a ground truth; those of other classes are noted."""
     refuse_same_file(path, ground_truth, "expected detections")
     table = Table(path, True, boxes, limits)
-    columns = _detection_columns(table, ground_truth, as_is)
-    source = table.source(len(columns.image), as_is, columns.located(table.location))
+    columns, rows = _detection_columns(table, ground_truth, as_is)
+    source = table.source(len(columns), as_is, lambda row: table.location(int(rows[row])))
     detections = detection_table(columns, ground_truth, source)
     without_scores = "score" not in table.shape.fields
     notes = (*detections.notes, *table.notes())
@@ -391,8 +391,10 @@ def _without_repeated(
 # --- detections
 
 
-def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
-    """Return the columns with the indices of `truth`."""
+def _detection_columns(
+    table: Table, truth: GroundTruth, as_is: bool
+) -> tuple[Detections, NDArray[np.intp]]:
+    """Return detections with the indices of `truth`, and the box of each."""
     later = table.limits.part or table.limits.any_classes
     label, unknown = _labels(table, truth, as_is or later)
     table.problems.raise_any()
@@ -402,13 +404,22 @@ def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detecti
     names, problems = (table.image, list(table.images.number)), table.problems
     check_images(image, names, truth, problems, limits=table.limits, location=table.location)
     problems.raise_any()
-    columns = DetectionColumns(image, label, table.corners, table.box_area, score, unknown, {})
-    extra = len(np.unique(table.image[image < 0]))
-    return columns.without_extra_images(len(truth.class_ids), extra)
+    columns = Detections(
+        image=image,
+        label=label,
+        corners=table.corners,
+        box_area=table.box_area,
+        images=truth.images,
+        classes=(*truth.classes, *map(str, unknown)),
+        class_ids=(*truth.class_ids, *unknown),
+        score=score,
+    )
+    extra = extra_images_note(0, len(np.unique(table.image[image < 0])))
+    return leave_out(columns, len(truth.class_ids), (image < 0, extra))
 
 
-def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, dict[Name, int]]:
-    """Return the label of each row, and the counts of unknown classes."""
+def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, list[Name]]:
+    """Return the label of each row, and the unknown classes."""
     column = table.shape.class_columns[0]
     has_both = len(table.shape.class_columns) > 1  # ids and names
     known: Sequence[Name] = truth.class_ids
@@ -426,9 +437,7 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
             class_map_hint(unknown, truth.classes)
             or f"use the ground truth's names, or pass {INSIST}",
         )
-    label = _indexed(codes, (*known, *unknown))
-    counts = np.bincount(label)[len(known) :].tolist() if unknown else []
-    return label, dict(zip(unknown, counts, strict=True))
+    return _indexed(codes, (*known, *unknown)), unknown
 
 
 def _check_names(table: Table, names: dict[Name, str], truth: GroundTruth) -> None:

@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.columns import TruthColumns, unknown_classes
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
 from detap.formats.coco.records import LISTS, no_common_id
 from detap.io.json_text import short_json
@@ -181,60 +181,54 @@ def _distinct_names(
 
 
 def detection_table(
-    columns: DetectionColumns, ground_truth: GroundTruth, source: Source, **more: Any
+    table: Detections,
+    ground_truth: GroundTruth,
+    source: Source,
+    category_names: Mapping[Name, str] = MappingProxyType({}),
 ) -> Detections:
-    """Build the table of detections of known classes, with its notes.
+    """Return detections without those of unknown classes, with notes.
 
     Without scores, those of unknown classes that results name are false positives.
     """
-    negative = _negative_size_notes(
-        "detections", source, columns, columns.label < len(ground_truth.class_ids)
-    )
-    sample, category_notes = _check_categories(columns, ground_truth, source)
-    notes = [
+    count = len(ground_truth.class_ids)
+    known, unknown = table.label < count, unknown_classes(table, count)
+    negative = _negative_size_notes("detections", source, table, known)
+    sample, category_notes = _check_categories(table, unknown, ground_truth, source)
+    has_names = bool(unknown) and unknown.keys() <= category_names.keys()
+    only_known = not has_names or not bool(np.isnan(table.score[0]))
+    notes = (
         *((AS_IS,) if source.as_is else ()),
         *negative,
         *category_notes,
-        *columns.notes,
-        *_detection_notes(columns, ground_truth, source.box_format),
-    ]
-    only_known = not columns.names_unknown_labels
-    any_classes = source.limits.any_classes or not only_known
-    unknown = tuple(columns.unknown) if any_classes else ()
-    table = Detections(
-        image=columns.image,
-        label=columns.label,
-        corners=columns.corners,
-        box_area=columns.box_area,
-        images=ground_truth.images,
-        classes=ground_truth.classes + tuple(columns.name_of(name) for name in unknown),
-        class_ids=ground_truth.class_ids + unknown,
+        *table.notes,
+        *_detection_notes(table, unknown if only_known else {}, ground_truth, source.box_format),
+    )
+    if only_known and not source.limits.any_classes:
+        table, unknown = table if known.all() else table.select(known), {}
+    return replace(
+        table,
+        classes=(*ground_truth.classes, *(category_names.get(id, str(id)) for id in unknown)),
+        class_ids=(*ground_truth.class_ids, *unknown),
         files=(source.file,),
-        score=columns.score,
-        keypoints=columns.keypoints,
-        polygons=columns.polygons,
         categories=sample,
         only_known=only_known,
-        **more,
+        notes=notes,
     )
-    if columns.unknown and not any_classes:
-        table = table.select(columns.label < len(ground_truth.class_ids))
-    return replace(table, notes=tuple(notes))
 
 
 def _check_categories(
-    columns: DetectionColumns, truth: GroundTruth, source: Source
+    columns: Detections, counts: Mapping[Name, int], truth: GroundTruth, source: Source
 ) -> tuple[CategorySample, tuple[Note, ...]]:
     """Raise InputError if no category id is known or all look offset, which `as_is` notes.
 
     Several inputs are checked after joining.
     """
-    unknown, part = sum(columns.unknown.values()), source.limits.part
+    unknown, part = sum(counts.values()), source.limits.part
     later = part or source.limits.any_classes
     if unknown and unknown == len(columns.label) and not (source.as_is or later):
-        message = no_common_id("category_id", list(columns.unknown), truth.class_ids)
+        message = no_common_id("category_id", list(counts), truth.class_ids)
         hint = f"use the ground truth's category ids, or pass {INSIST}"
-        hint = class_map_hint(columns.unknown, truth.classes) or hint
+        hint = class_map_hint(counts, truth.classes) or hint
         raise InputError(Problem(shown(source.file.path), "", message, hint))
     if not len(columns.label) or not len(truth):
         return (), ()
@@ -246,20 +240,19 @@ def _check_categories(
     sample = _sample_of_ids(pairs, columns, truth, mapped=mapped)
     if part:
         return sample, ()
-    unmapped = bool(columns.unknown) and not mapped
+    unmapped = bool(counts) and not mapped
     offsets = [*failed_category_check(sample, shown(path), unknown=unmapped)]
     return sample, warned(offsets, (AS_IS,) if source.as_is else ())
 
 
 def _sample_of_ids(
-    pairs: CategoryPairs, columns: DetectionColumns, truth: GroundTruth, *, mapped: bool
+    pairs: CategoryPairs, columns: Detections, truth: GroundTruth, *, mapped: bool
 ) -> CategorySample:
     """Return the sample with category ids; empty unless all ids are numbers.
 
     If a class map follows, unknown ids are its names, and not wrong.
     """
-    known = len(truth.class_ids)
-    ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
+    known, ids = len(truth.class_ids), columns.class_ids
     if any(isinstance(name, str) for name in ids):
         return ()
     return tuple(
@@ -278,7 +271,7 @@ def _sample_of_ids(
 def _negative_size_notes(
     kind: str,
     source: Source,
-    columns: GroundTruth | DetectionColumns,
+    columns: GroundTruth | Detections,
     selected: NDArray[np.bool_] | None = None,
 ) -> tuple[Note, ...]:
     """Note boxes of negative size; raise InputError if many selected rows have one."""
@@ -320,16 +313,16 @@ def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
 
 
 def _detection_notes(
-    columns: DetectionColumns, truth: GroundTruth, box_format: str
+    columns: Detections, unknown: Mapping[Name, int], truth: GroundTruth, box_format: str
 ) -> Iterator[Note]:
-    if not len(columns.image):
+    if not len(columns):
         yield NO_DETECTIONS
         return
-    if columns.unknown and not columns.names_unknown_labels:
-        names = ", ".join(map(short_json, sorted(columns.unknown, key=str)[:5]))
-        more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
+    if unknown:
+        names = ", ".join(map(short_json, sorted(unknown, key=str)[:5]))
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         message = f"categories not in the ground truth ({names}{more}); detections ignored"
-        yield Note("unknown-categories", message, sum(columns.unknown.values()))
+        yield Note("unknown-categories", message, sum(unknown.values()))
     low, high, _, outside = survey_values(columns.score)
     if outside:
         yield scores_outside_note(low, high, outside)

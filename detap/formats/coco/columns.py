@@ -1,8 +1,9 @@
 """Validated columns of COCO files, from which `assembly.py` makes tables."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,25 +14,10 @@ from detap.errors import Note
 from detap.formats.coco.records import identifier_of
 from detap.io.problems import FaultError
 from detap.protocols.summary import FREQUENCIES
-from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
-from detap.tables.masks import Masks
-from detap.tables.notes import extra_images_note
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Segmentations:
-    """The segmentations of N rows; M rows have one."""
-
-    has: Flags
-    masks: Masks  # sizes are 0 for polygons
-    listed: int  # polygons and uncompressed RLE
-
-    def select(self, kept: NDArray[np.bool_]) -> "Segmentations":
-        """Select rows, if all have a segmentation."""
-        return self if kept.all() else Segmentations(self.has[kept], self.masks[kept], self.listed)
 
 
 class TruthColumns(NamedTuple):
@@ -43,71 +29,41 @@ class TruthColumns(NamedTuple):
     records: int  # annotations in the file, including repeated ones
     origin: NDArray[np.int64] | None = None  # record index of each row, if not the row itself
     repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
-    segmentations: Segmentations | None = None  # every row has one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DetectionColumns:
-    """A results file: N detections in file order, indexed as the ground truth with K classes."""
+def leave_out(
+    table: Detections, known: int, *reasons: tuple[Flags, Note]
+) -> tuple[Detections, NDArray[np.intp]]:
+    """Leave out flagged rows, with counted notes; return the table and the rows that it keeps.
 
-    image: Integers
-    label: Integers  # from K on, index into `unknown`
-    corners: Floats  # x, y, x + w, y + h
-    box_area: Floats  # w * h; NaN if the row has a mask and no box
-    score: Floats
-    unknown: dict[Name, int]  # detections of each other category, in order of occurrence
-    file_names: Mapping[Name, str]  # by image id, from the results' own list
-    categories: Mapping[Name, str] = field(default_factory=dict)  # the same of the names
-    segmentations: Segmentations | None = None  # if masks are read, or a row has no box
-    keypoints: Floats | None = None  # (N, P, 2)
-    polygons: Floats | None = None  # (N, 8), if a row has one instead of a box
-    by_file: bool = False  # True if images were matched by file name, not by id
-    origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
-    notes: tuple[Note, ...] = ()  # of other ids and scores, and of rows left out
+    Classes from `known` on that no row has are left out too.
+    """
+    kept, notes = np.ones(len(table), np.bool_), table.notes
+    for flags, note in reasons:
+        if count := int(np.count_nonzero(kept & flags)):
+            notes += (replace(note, count=count),)
+            kept &= ~flags
+    rows = np.flatnonzero(kept)
+    if len(rows) == len(table):
+        return table, rows
+    table = table.select(rows).compact()
+    used = np.bincount(table.label, minlength=len(table.class_ids)) > 0
+    used[:known] = True
+    new_label = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    changed = replace(
+        table,
+        label=new_label[table.label],
+        classes=tuple(compress(table.classes, used)),
+        class_ids=tuple(compress(table.class_ids, used)),
+        notes=notes,
+    )
+    return changed, rows
 
-    @property
-    def names_unknown_labels(self) -> bool:
-        """True if detections have no scores, and their unknown categories have names."""
-        has_names = self.unknown.keys() <= self.categories.keys()
-        return bool(self.unknown) and has_names and bool(np.isnan(self.score[0]))
 
-    def name_of(self, category: Name) -> str:
-        """Return the name of an unknown category: of the results' own list, or its id."""
-        return self.categories.get(category, str(category))
-
-    def without_extra_images(self, known: int, images: int) -> "DetectionColumns":
-        """Leave out the rows whose image is -1, of so many images; K is `known`."""
-        kept = self.image >= 0
-        note = extra_images_note(int(np.count_nonzero(~kept)), images)
-        return self.select(kept, known, note)
-
-    def select(self, kept: Flags, known: int, note: Note) -> "DetectionColumns":
-        """Leave out the other rows, if any, with a note; K is `known`."""
-        if kept.all():
-            return self
-        counts = np.bincount(self.label[kept], minlength=known + len(self.unknown))[known:]
-        label, new = self.label.copy(), np.cumsum(counts > 0, dtype=np.int32) + np.int32(known - 1)
-        label[label >= known] = new[label[label >= known] - known]
-        changes: dict[str, Any] = {"label": label[kept]}
-        for name in ("image", "corners", "box_area", "score", "keypoints", "polygons"):
-            if getattr(self, name) is not None:
-                changes[name] = getattr(self, name)[kept]
-        if (shapes := self.segmentations) is not None:
-            masks = shapes.masks[kept[shapes.has]]
-            changes["segmentations"] = Segmentations(shapes.has[kept], masks, shapes.listed)
-        unknown = dict(zip(self.unknown, counts.tolist(), strict=True))
-        return replace(
-            self,
-            **changes,
-            unknown={name: count for name, count in unknown.items() if count},
-            origin=np.flatnonzero(kept) if self.origin is None else self.origin[kept],
-            notes=(*self.notes, note),
-        )
-
-    def located(self, location: Callable[[int], str]) -> Callable[[int], str]:
-        """Return the location of a row from that of a record."""
-        origin = self.origin
-        return location if origin is None else lambda row: location(int(origin[row]))
+def unknown_classes(table: Detections, known: int) -> dict[Name, int]:
+    """Return the number of detections of each class from `known` on."""
+    counts = np.bincount(table.label, minlength=len(table.class_ids))[known:].tolist()
+    return dict(zip(table.class_ids[known:], counts, strict=True))
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:

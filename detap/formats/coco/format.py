@@ -15,7 +15,7 @@ from detap.errors import InputError, Note, UsageError
 from detap.formats.base import Format
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import SHAPE_OF_RESULTS, DetectionColumns, listed_names
+from detap.formats.coco.columns import SHAPE_OF_RESULTS, listed_names
 from detap.formats.coco.exports import as_exported
 from detap.formats.coco.masks import masked_detections, masked_ground_truth
 from detap.formats.coco.records import has_no_box
@@ -63,10 +63,8 @@ def read_ground_truth(
 
     file = SourceFile(source.path, columns.records, sha256=source.sha256)
     described = Source(file, limits, as_is, location, truth.boxes)
-    if columns.segmentations is None:
-        table = truth_table(columns, described)
-    else:
-        table = masked_ground_truth(columns, described)
+    has_masks = columns.table.masks is not None
+    table = (masked_ground_truth if has_masks else truth_table)(columns, described)
     return replace(table, notes=(*table.notes, *notes)) if notes else table
 
 
@@ -106,21 +104,25 @@ def read_detections(
         if not names.names and ground_truth.format == "yolo":
             names, default = id_mapping.names_in_order(ground_truth), 1
         first = None if first_category_id is None else int(first_category_id)
-        mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is, default)
+        listed_by_id = results.category_names
+        mapping = id_mapping.CategoryMapping(file, listed_by_id, names, first, as_is, default)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
-    elif columns.categories:
+    elif results.category_names:
         columns, notes = id_mapping.match_by_listed_name(
-            columns, ground_truth, file, any_names=limits.any_classes
+            columns, ground_truth, results.category_names, file, any_names=limits.any_classes
         )
-    if columns.file_names and not columns.by_file:
-        columns, image_notes = _match_images(columns, ground_truth)
+    if results.file_names and not results.by_file:
+        columns, image_notes = _match_images(columns, ground_truth, results.file_names)
         notes += image_notes
-    source_file = SourceFile(source.path, len(columns.image), sha256=source.sha256)
-    described = Source(source_file, limits, as_is, columns.located("[{}]".format), results.boxes)
-    if columns.segmentations is None:
-        table = detection_table(columns, ground_truth, described)
+    source_file = SourceFile(source.path, len(columns), sha256=source.sha256)
+    described = Source(source_file, limits, as_is, results.location, results.boxes)
+    if columns.mask is None:
+        table = detection_table(columns, ground_truth, described, results.category_names)
     else:
-        table = masked_detections(columns, ground_truth, described, keep=results.masks)
+        polygons = results.polygons if results.masks else None
+        table = masked_detections(
+            columns, ground_truth, described, results.category_names, polygons
+        )
     if shapes == "bbox":
         table = replace(table, polygons=None)
     if results.only_shapes and not (results.masks or results.keypoints):
@@ -150,8 +152,8 @@ def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> boo
 
 
 def _match_images(
-    columns: DetectionColumns, truth: GroundTruth
-) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    columns: Detections, truth: GroundTruth, listed: Mapping[Name, str]
+) -> tuple[Detections, tuple[Note, ...]]:
     """Match images by file name if the results list other names for the ids."""
     if len(truth.files) != 1 or truth.files[0].path == STDIN:
         return columns, ()
@@ -159,7 +161,7 @@ def _match_images(
         expected = listed_file_names(truth.files[0].path)
     except (InputError, ValueError, KeyError, TypeError):
         return columns, ()  # ground truth of another format
-    return id_mapping.match_by_listed_file(columns, truth, expected)
+    return id_mapping.match_by_listed_file(columns, truth, listed, expected)
 
 
 # --- the format

@@ -7,6 +7,7 @@ Some detectors write file stems as image ids, as numbers if they are digits (Ult
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -16,7 +17,6 @@ from detap.checks.box_stats import found_classes
 from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
-from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.records import no_common_id, other_name, other_type
 from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
@@ -25,7 +25,14 @@ from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import Problems
 from detap.io.stream import refuse
-from detap.tables.detection import SAMPLED_IMAGES, GroundTruth, Integers, Name, distinct_name
+from detap.tables.detection import (
+    SAMPLED_IMAGES,
+    Detections,
+    GroundTruth,
+    Integers,
+    Name,
+    distinct_name,
+)
 from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_problem
 from detap.text_input import is_whole, join_names
 
@@ -55,7 +62,7 @@ class CategoryPairs(NamedTuple):
     ground_truths: int  # that were sampled
 
 
-def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> CategoryPairs:
+def sample_categories(columns: Detections, truth: GroundTruth) -> CategoryPairs:
     """Sample the classes of overlapping ground truths and detections."""
     filled = truth.images_with_rows & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
     images = np.flatnonzero(filled)
@@ -177,7 +184,7 @@ def _ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
 
 
 def check_image_ids(
-    columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int, *, part: bool
+    columns: Detections, truth: GroundTruth, path: str, by_id: int, *, part: bool
 ) -> None:
     """Raise InputError if far more ground truths are overlapped with image ids as file stems.
 
@@ -199,10 +206,12 @@ def check_image_ids(
 
 
 def match_by_listed_file(
-    columns: DetectionColumns, truth: GroundTruth, expected: Mapping[Name, str]
-) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    columns: Detections,
+    truth: GroundTruth,
+    listed: Mapping[Name, str],
+    expected: Mapping[Name, str],
+) -> tuple[Detections, tuple[Note, ...]]:
     """Match images by file name if the results list other names than `expected` for the ids."""
-    listed = columns.file_names
     other = sum(
         stem_of(name) != stem_of(expected[identifier])
         for identifier, name in listed.items()
@@ -219,7 +228,7 @@ def match_by_listed_file(
         return columns, (Note("images-of-other-names", message, other),)
     message = "image ids of the results differ; matched by file_name"
     note = Note("images-matched-by-name", message, other, severity="info")
-    return replace(columns, image=image, by_file=True), (note,)
+    return replace(columns, image=image), (note,)
 
 
 # --- classes
@@ -236,38 +245,54 @@ _SEPARATORS = str.maketrans("", "", "_- ")
 
 
 def match_by_listed_name(
-    columns: DetectionColumns, truth: GroundTruth, path: str, *, any_names: bool = False
-) -> tuple[DetectionColumns, tuple[Note, ...]]:
-    """Match categories by name if the results list other names for the ids.
+    columns: Detections,
+    truth: GroundTruth,
+    listed: Mapping[Name, str],
+    path: str,
+    *,
+    any_names: bool = False,
+) -> tuple[Detections, tuple[Note, ...]]:
+    """Match categories by name if the results have `listed` other names for the ids.
 
     An id with different names in the files, neither of which the other has, is an error, unless
     `any_names`.
     """
-    ids = (*truth.class_ids, *columns.unknown)
+    ids = columns.class_ids
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
-    used = {name: count for name, count in zip(ids, counts, strict=True) if count}
-    label_by_id = _labels_by_name(used, columns, truth)
+    used = list(dict.fromkeys(compress(ids, counts)))
+    label_by_id = _labels_by_name(used, ids[len(truth.class_ids) :], listed, truth)
     if not label_by_id:
         return columns, ()
     if not any_names:
-        _check_names(label_by_id, columns, truth, path)
+        _check_names(label_by_id, listed, truth, path)
     missing = [name for name in used if label_by_id.get(name, -1) < 0]
-    labels = label_by_id | {name: len(truth.classes) + k for k, name in enumerate(missing)}
-    new_label = np.array([labels.get(name, 0) for name in ids], np.int32)
-    changed = replace(
-        columns, label=new_label[columns.label], unknown={name: used[name] for name in missing}
+    labels = [label_by_id.get(name, -1) if name in used else 0 for name in ids]
+    changed = _relabeled(columns, truth, labels, ids)
+    return changed, tuple(_name_notes(label_by_id, missing, listed, truth))
+
+
+def _relabeled(
+    table: Detections, truth: GroundTruth, labels: Sequence[int], names: Sequence[Name]
+) -> Detections:
+    """Return detections with the label of each class in the ground truth; -1: under its name."""
+    unknown = dict.fromkeys(name for name, k in zip(names, labels, strict=True) if k < 0)
+    number = {name: len(truth.classes) + k for k, name in enumerate(unknown)}
+    new_label = [number[name] if k < 0 else k for name, k in zip(names, labels, strict=True)]
+    return replace(
+        table,
+        label=np.array(new_label, np.int32)[table.label] if len(table) else table.label,
+        classes=(*truth.classes, *map(str, unknown)),
+        class_ids=(*truth.class_ids, *unknown),
     )
-    return changed, tuple(_name_notes(label_by_id, missing, columns.categories, truth))
 
 
 def _labels_by_name(
-    used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
+    used: Iterable[Name], unknown: Iterable[Name], listed: Mapping[Name, str], truth: GroundTruth
 ) -> dict[Name, int]:
     """Return the class index by category id, matched by the results' own names; -1 for none.
 
     Empty if matching by id gives the same.
     """
-    listed = columns.categories
     same_name = {
         identifier: k
         for k, (identifier, name) in enumerate(zip(truth.class_ids, truth.classes, strict=True))
@@ -279,7 +304,7 @@ def _labels_by_name(
     labels = {
         name: same_name.get(name, by_name.get(listed[name], -1)) for name in used if name in listed
     }
-    by_id = dict.fromkeys(columns.unknown, -1) | same_name
+    by_id = dict.fromkeys(unknown, -1) | same_name
     return {} if labels.items() <= by_id.items() else labels
 
 
@@ -296,20 +321,20 @@ def _fold(name: str) -> str:
 
 
 def _check_names(
-    labels: Mapping[Name, int], columns: DetectionColumns, truth: GroundTruth, path: str
+    labels: Mapping[Name, int], listed: Mapping[Name, str], truth: GroundTruth, path: str
 ) -> None:
     """Raise InputError for ids with different names, unknown to the other file."""
     names = dict(zip(truth.class_ids, truth.classes, strict=True))
-    listed = {_fold(name) for name in columns.categories.values()}
+    folded = {_fold(name) for name in listed.values()}
     problems = [
         Problem(
             shown(path),
             "categories",
-            other_name(name, columns.categories[name], names[name]),
+            other_name(name, listed[name], names[name]),
             "use the ground truth's category ids or names",
         )
         for name, k in labels.items()
-        if k < 0 and name in names and _fold(names[name]) not in listed
+        if k < 0 and name in names and _fold(names[name]) not in folded
     ]
     if problems:
         raise InputError(problems)
@@ -382,10 +407,10 @@ def names_in_order(truth: GroundTruth) -> ClassNames:
 
 
 def match_by_name(
-    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
-) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    columns: Detections, truth: GroundTruth, mapping: CategoryMapping
+) -> tuple[Detections, tuple[Note, ...]]:
     """Match categories to a ground truth that has class names instead of ids."""
-    ids = list(columns.unknown)
+    ids = columns.class_ids
     _check_listed(truth, mapping, ids)
     numbers = [name for name in ids if isinstance(name, int) and name not in mapping.listed]
     names = {name: mapping.listed.get(name, name) for name in ids if name not in numbers}
@@ -410,29 +435,15 @@ def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Na
             raise mapping.error(message, "use the ground truth's category ids or names")
 
 
-def _with_labels(
-    columns: DetectionColumns, truth: GroundTruth, names: Sequence[str]
-) -> DetectionColumns:
+def _with_labels(columns: Detections, truth: GroundTruth, names: Sequence[str]) -> Detections:
     """Return the detections, whose labels index `names`, with the ground truth's labels."""
     label_by_name: dict[Name, int] = {name: k for k, name in enumerate(truth.classes)}
     label_by_name |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
-    unknown: dict[Name, int] = dict.fromkeys(
-        (name for name in names if name not in label_by_name), 0
-    )
-    label_by_name |= {name: len(truth.classes) + k for k, name in enumerate(unknown)}
-    for name, count in zip(names, columns.unknown.values(), strict=True):
-        if name in unknown:
-            unknown[name] += count
-    new_label = np.array([label_by_name[name] for name in names], np.int32)
-    return replace(
-        columns,
-        label=new_label[columns.label] if len(columns.label) else columns.label,
-        unknown=unknown,
-    )
+    return _relabeled(columns, truth, [label_by_name.get(name, -1) for name in names], names)
 
 
 def _first_id(
-    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[int]
+    columns: Detections, truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[int]
 ) -> int:
     """Return the id of the first name: as given, or detected from the ids or boxes."""
     names, low, high = mapping.names, min(ids), max(ids)
@@ -475,7 +486,7 @@ def _first_id(
 
 
 def _detect_first_id(
-    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
+    columns: Detections, truth: GroundTruth, mapping: CategoryMapping
 ) -> int | None:
     """Return the first id for which boxes overlap their class; the default if few overlap any."""
     names = mapping.names.names
@@ -485,7 +496,7 @@ def _detect_first_id(
             names[name - first]
             if isinstance(name, int) and 0 <= name - first < len(names)
             else str(mapping.listed.get(name, name))
-            for name in columns.unknown
+            for name in columns.class_ids
         ]
         pairs = sample_categories(_with_labels(columns, truth, shifted), truth).pairs
         agreeing.append(sum(gt == dt for gt, dt in pairs))

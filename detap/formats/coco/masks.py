@@ -1,8 +1,8 @@
 """Decode segmentations to masks, and check their sizes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from detap.checks.masks import oversized_masks
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco._spans import Outlines
 from detap.formats.coco.assembly import Source, detection_table, truth_table
-from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
+from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.records import as_spans, plain_segmentation
 from detap.formats.json.document import RecordList, loaded
 from detap.io.paths import shown
@@ -22,7 +23,7 @@ from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Na
 from detap.tables.masks import Masks
 
 Sizes = NDArray[np.int64]
-Columns = TypeVar("Columns", GroundTruth, DetectionColumns)
+Table = TypeVar("Table", GroundTruth, Detections)
 UNKNOWN = -1
 _MAX_SQUARE = 2**16 - 1
 """Side of the largest square mask, used for unknown sizes to avoid cropping."""
@@ -35,6 +36,11 @@ class SegmentationLists:
     def __init__(self, records: RecordList) -> None:
         self._records = records
         self._outlines = Outlines()
+
+    @property
+    def listed(self) -> int:
+        """Number of polygons and uncompressed RLE."""
+        return self._outlines.listed
 
     def drain(self) -> None:
         """Decode the spans of the next rows."""
@@ -49,79 +55,83 @@ class SegmentationLists:
             if self._outlines.read(row, *as_spans(value)) >= 0:
                 raise AssertionError("plain JSON is never odd")  # pragma: no cover
 
-    def columns(self) -> Segmentations:
-        """Return the columns; call once."""
+    def columns(self) -> tuple[Integers, Masks]:
+        """Return the mask of each row, or -1, and masks, whose sizes are 0 for polygons; once."""
         rows, runs, ring_end, points = map(np.asarray, self._outlines.columns())
         has = rows[:, 0] >= 0
+        mask = np.where(has, np.cumsum(has, dtype=np.int32) - np.int32(1), np.int32(-1))
         sizes = rows[has, :2].astype(np.int32)
         run_start, ring_start = np.vstack([np.zeros((1, 2), np.int64), rows[has, 2:]]).T.copy()
         masks = Masks(sizes, run_start, runs, ring_start, ring_end // 2, points.reshape(-1, 2))
-        return Segmentations(has, masks, self._outlines.listed)
+        return mask, masks
 
 
 def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
     """Build the ground-truth table with masks, whose sizes must be those of their images."""
-    assert columns.segmentations is not None
-    table = columns.table
-    sizes = _listed_sizes(table.images, table.image_sizes)
-    masks = _masks(columns.segmentations, table.image, sizes, table.images, source)
-    mask = np.arange(len(masks), dtype=np.int32)
+    sizes = _listed_sizes(columns.table.images, columns.table.image_sizes)
+    table = _sized(columns.table, sizes, source)
     no_box = np.isnan(table.box_area)
     if no_box.any():
-        table, _ = _boxes_of_masks(table, no_box, mask, masks)
-        area = np.where(np.isnan(table.area), table.box_area, table.area)
-        columns = columns._replace(table=replace(table, area=area))
-    return replace(truth_table(columns, source), masks=masks, mask=mask)
+        table, _ = _boxes_of_masks(table, no_box)
+        table = replace(table, area=np.where(np.isnan(table.area), table.box_area, table.area))
+    return truth_table(columns._replace(table=table), source)
 
 
 def masked_detections(
-    columns: DetectionColumns, truth: GroundTruth, source: Source, *, keep: bool
+    table: Detections,
+    truth: GroundTruth,
+    source: Source,
+    category_names: Mapping[Name, str],
+    polygons: int | None,
 ) -> Detections:
-    """Build the table of detections; unless `keep`, masks only give missing boxes."""
-    segmentations = columns.segmentations
-    assert segmentations is not None
+    """Build the table of detections; without a number of `polygons`, masks only give boxes."""
     sizes = _listed_sizes(truth.images, truth.image_sizes)
     if truth.masks is not None and truth.mask is not None:
         _fill_sizes(sizes, truth.image, truth.masks.sizes[truth.mask].astype(np.int64))
     if not len(truth):  # a placeholder has no image sizes
-        _fill_sizes_from_rle(sizes, segmentations, columns.image)
+        _fill_sizes_from_rle(sizes, table)
         sizes[(sizes == UNKNOWN).any(axis=1)] = _MAX_SQUARE
-    masks = _masks(segmentations, columns.image, sizes, truth.images, source)
-    mask = np.cumsum(segmentations.has, dtype=np.int32) - np.int32(1)
-    extra: dict[str, Any] = {}
-    no_box = np.isnan(columns.box_area)
+    table = _sized(table, sizes, source)
+    no_box = np.isnan(table.box_area)
     if no_box.any():
-        columns, extra["area"] = _boxes_of_masks(columns, no_box, mask, masks)
-    if keep:
-        masks, extra["mask"] = _masks_of_boxes(masks, mask, columns, sizes, source)
-        extra["masks"] = masks
-    table = detection_table(columns, truth, source, **extra)
-    return replace(table, notes=(*table.notes, *_notes(segmentations))) if keep else table
+        table, area = _boxes_of_masks(table, no_box)
+        table = replace(table, area=area)
+    if polygons is None:
+        table = replace(table, mask=None, masks=None)
+        return detection_table(table, truth, source, category_names)
+    notes = _notes(int(np.count_nonzero(_masks_of(table)[0] < 0)), polygons)
+    table = _masks_of_boxes(table, sizes, source)
+    table = detection_table(table, truth, source, category_names)
+    return replace(table, notes=(*table.notes, *notes))
 
 
-def _boxes_of_masks(
-    columns: Columns, no_box: NDArray[np.bool_], mask: Integers, masks: Masks
-) -> tuple[Columns, NDArray[np.float64]]:
+def _masks_of(table: GroundTruth | Detections) -> tuple[Integers, Masks]:
+    """Return the mask of each row, or -1, and the masks."""
+    assert table.mask is not None
+    assert table.masks is not None
+    return table.mask, table.masks
+
+
+def _boxes_of_masks(table: Table, no_box: NDArray[np.bool_]) -> tuple[Table, Floats]:
     """Set missing boxes to those of the masks; return the areas."""
+    mask, masks = _masks_of(table)
     pixels, boxes = areas_and_boxes(masks.arrays)
     of_masks = boxes[mask[no_box]]
-    corners, box_area = columns.corners.copy(), columns.box_area.copy()
+    corners, box_area = table.corners.copy(), table.box_area.copy()
     corners[no_box, :2] = of_masks[:, :2]
     corners[no_box, 2:] = of_masks[:, :2] + of_masks[:, 2:]
     box_area[no_box] = of_masks[:, 2] * of_masks[:, 3]
     area = box_area.copy()
     area[no_box] = pixels[mask[no_box]]
-    return replace(columns, corners=corners, box_area=box_area), area
+    return replace(table, corners=corners, box_area=box_area), area
 
 
-def _masks_of_boxes(
-    masks: Masks, mask: Integers, table: DetectionColumns, sizes: Sizes, source: Source
-) -> tuple[Masks, Integers]:
+def _masks_of_boxes(table: Detections, sizes: Sizes, source: Source) -> Detections:
     """Set missing masks to the box as a polygon, as pycocotools does."""
-    assert table.segmentations is not None
-    missing = np.flatnonzero(~table.segmentations.has)
+    mask, masks = _masks_of(table)
+    missing = np.flatnonzero(mask < 0)
     if not len(missing):
-        return masks, mask
+        return table
     unknown = missing[(sizes[table.image[missing]] == UNKNOWN).any(axis=1)]
     _refuse(((int(row), *_NO_SIZE) for row in unknown), source)
     left, top, right, bottom = np.clip(table.corners[missing], -FARTHEST, FARTHEST).T
@@ -138,10 +148,10 @@ def _masks_of_boxes(
     index = mask.copy()
     index[missing] = len(masks) + np.arange(count, dtype=np.int32)
     masks = Masks.joined([masks, boxes])
-    rows = np.concatenate([np.flatnonzero(table.segmentations.has), missing])
+    rows = np.concatenate([np.flatnonzero(mask >= 0), missing])
     limit = source.limits.mask_runs
     _refuse(oversized_masks(rows, masks, table.image[rows], limit), source)
-    return masks, index
+    return replace(table, masks=masks, mask=index)
 
 
 def _listed_sizes(images: tuple[Name, ...], image_sizes: Floats | None) -> Sizes:
@@ -162,11 +172,12 @@ def _fill_sizes(sizes: Sizes, image: Integers, mask_sizes: Sizes) -> None:
     sizes[image[rows]] = mask_sizes[rows]
 
 
-def _fill_sizes_from_rle(sizes: Sizes, segmentations: Segmentations, image: Integers) -> None:
+def _fill_sizes_from_rle(sizes: Sizes, table: GroundTruth | Detections) -> None:
     """Set unknown image sizes to the size of the image's first RLE."""
-    mask_sizes = segmentations.masks.sizes.astype(np.int64)
+    mask, masks = _masks_of(table)
+    mask_sizes = masks.sizes.astype(np.int64)
     is_rle = mask_sizes[:, 0] > 0
-    _fill_sizes(sizes, image[np.flatnonzero(segmentations.has)[is_rle]], mask_sizes[is_rle])
+    _fill_sizes(sizes, table.image[np.flatnonzero(mask >= 0)[is_rle]], mask_sizes[is_rle])
 
 
 _NO_SIZE = (
@@ -175,22 +186,17 @@ _NO_SIZE = (
 )
 
 
-def _masks(
-    segmentations: Segmentations,
-    image: Integers,
-    sizes: Sizes,
-    images: tuple[Name, ...],
-    source: Source,
-) -> Masks:
-    """Return the masks with the sizes of their images, which are set if unknown."""
-    rows = np.flatnonzero(segmentations.has)
-    mask_sizes = segmentations.masks.sizes.astype(np.int64)
-    _fill_sizes_from_rle(sizes, segmentations, image)
-    expected = sizes[image[rows]]
-    _refuse(_wrong_sizes(rows, mask_sizes, expected, images, image), source)
-    masks = replace(segmentations.masks, sizes=expected.astype(np.int32))
-    _refuse(oversized_masks(rows, masks, image[rows], source.limits.mask_runs), source)
-    return masks
+def _sized(table: Table, sizes: Sizes, source: Source) -> Table:
+    """Return the table, whose masks get the sizes of their images, which are set if unknown."""
+    mask, masks = _masks_of(table)
+    rows = np.flatnonzero(mask >= 0)
+    _fill_sizes_from_rle(sizes, table)
+    expected = sizes[table.image[rows]]
+    mask_sizes = masks.sizes.astype(np.int64)
+    _refuse(_wrong_sizes(rows, mask_sizes, expected, table.images, table.image), source)
+    masks = replace(masks, sizes=expected.astype(np.int32))
+    _refuse(oversized_masks(rows, masks, table.image[rows], source.limits.mask_runs), source)
+    return replace(table, masks=masks)
 
 
 def _wrong_sizes(
@@ -220,11 +226,11 @@ def _refuse(problems: Iterable[tuple[int, str, str]], source: Source) -> None:
         raise InputError(listed[:limit], max(len(listed) - limit, 0))
 
 
-def _notes(segmentations: Segmentations) -> Iterator[Note]:
-    missing = int(np.count_nonzero(~segmentations.has))
-    if missing:
-        message = "segmentation missing; using the bbox as mask"
-        yield Note("boxes-as-masks", message, missing)
-    if segmentations.listed:
-        message = "polygons or uncompressed RLE in results, which pycocotools does not accept"
-        yield Note("results-not-compressed", message, segmentations.listed, severity="info")
+def _notes(missing: int, listed: int) -> tuple[Note, ...]:
+    """Return the notes of results without some masks, and of polygons or uncompressed RLE."""
+    boxes = "segmentation missing; using the bbox as mask"
+    message = "polygons or uncompressed RLE in results, which pycocotools does not accept"
+    return nonzero_notes(
+        Note("boxes-as-masks", boxes, missing),
+        Note("results-not-compressed", message, listed, severity="info"),
+    )

@@ -9,11 +9,11 @@ import numpy as np
 
 from detap.core.polygons import box_polygons
 from detap.errors import Note
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
-    DetectionColumns,
-    Segmentations,
     keypoints_of,
+    leave_out,
     listed_names,
 )
 from detap.formats.coco.id_mapping import (
@@ -35,8 +35,16 @@ from detap.formats.json.document import Document, Ids, RecordList, loaded, names
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
-from detap.tables.detection import Flags, Floats, GroundTruth, Name, encode_boxes
-from detap.tables.notes import class_map_hint
+from detap.tables.detection import (
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    encode_boxes,
+)
+from detap.tables.notes import class_map_hint, extra_images_note
 from detap.text_input import join_names
 
 
@@ -162,6 +170,11 @@ class ResultsFile:
         """True if a record has a segmentation."""
         return self._has_masks and self._fields.holds("segmentation")
 
+    @property
+    def polygons(self) -> int:
+        """Number of segmentations that are polygons or uncompressed RLE."""
+        return self._segmentations.listed
+
     def _drain(self) -> None:
         fields = self._fields
         if self.masks or self.has_segmentations:
@@ -177,10 +190,11 @@ class ResultsFile:
             except FaultError as error:
                 self._records.fault_of_row(row, error)
 
-    def columns(self, truth: GroundTruth, *, by_name: bool = False) -> DetectionColumns:
-        """Return the columns; raise InputError with all problems of the file.
+    def columns(self, truth: GroundTruth, *, by_name: bool = False) -> Detections:
+        """Return the table without files; raise InputError with all problems of the file.
 
-        If `by_name`, the caller maps categories by name, and all are unknown here.
+        Unknown categories follow those of `truth`. If `by_name`, the caller maps categories by
+        name, and all are unknown here.
         """
         fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
         for key, lists in self._lists_by_key.items():
@@ -190,10 +204,13 @@ class ResultsFile:
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
-        listed = listed_names(self.images, "file_name")
-        index_by_id, notes = image_indices(truth, image.index, listed)
+        self.file_names = listed_names(self.images, "file_name")
+        self.category_names = listed_names(self.categories, "name")
+        self.by_file = not image.index.keys() <= set(truth.images)
+        index_by_id, notes = image_indices(truth, image.index, self.file_names)
         image_index = image.indices(index_by_id)
-        unknown = _unknown(label, class_names)
+        known = set(class_names)
+        unknown = tuple(name for name in label.names if name not in known)
         label_index = label.indices({name: i for i, name in enumerate((*class_names, *unknown))})
         if class_names is not class_ids:
             notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
@@ -201,52 +218,63 @@ class ResultsFile:
         check_images(image_index, images, truth, problems, limits=limits, location=self._where)
         self._check_category_types(label, class_names)
         problems.raise_any()
-        score = np.asarray(fields.take("score"))
-        if self._score_key:
-            of_key = np.asarray(fields.take(self._score_key))
-            score = np.where(np.isnan(of_key), score, of_key)
-            if missing := int(np.isnan(of_key).sum()):
-                message = f"{self._score_key} missing; using score"
-                notes += (Note("missing-score-key", message, missing, severity="info"),)
-        check_scores(score, lambda row: (problems.file, self._where(row)))
-        segmentations = None
+        score, score_notes = self._scores()
+        mask, masks = None, None
         if self.masks or self.has_segmentations:
-            segmentations = self._segmentations.columns()
-            if not (self.masks or segmentations.has.any()):
-                segmentations = None
+            mask, masks = self._segmentations.columns()
+            if not (self.masks or len(masks)):
+                mask, masks = None, None
         missing = fields.missing("bbox")
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
         if missing:
-            self._fill_boxes(box, segmentations)
+            self._fill_boxes(box, mask)
         if missing == len(box) > 0 and not self._polygons:
-            self.only_shapes = "keypoints" if segmentations is None else "masks"
+            self.only_shapes = "keypoints" if mask is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         points = None
         if self.keypoints:
             points = joined_keypoints([self._lists_by_key[key] for key in self.keypoints])
-        columns = DetectionColumns(
+        table = Detections(
             image=image_index,
             label=label_index,
             corners=corners,
             box_area=box_area,
+            images=truth.images,
+            classes=(*(truth.classes if class_ids else ()), *map(str, unknown)),
+            class_ids=(*class_ids, *unknown),
             score=score,
-            unknown=unknown,
-            file_names=listed,
-            categories=listed_names(self.categories, "name"),
-            segmentations=segmentations,
+            mask=mask,
+            masks=masks,
             keypoints=None if points is None else points[:, :, :2].copy(),
             polygons=self._quadrilaterals(corners),
-            by_file=not image.index.keys() <= set(truth.images),
-            notes=notes,
+            notes=(*notes, *score_notes),
         )
+        unlabeled: Flags = np.zeros(len(table), np.bool_)
         if self._drops_unlabeled and points is not None:
-            labeled: Flags = np.any(points[:, :, 2] > 0, axis=1)
-            message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
-            count = int(np.count_nonzero(~labeled))
-            note = Note("unlabeled-detections-dropped", message, count, severity="info")
-            columns = columns.select(labeled, len(class_ids), note)
+            unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
+        message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
+        note = Note("unlabeled-detections-dropped", message, severity="info")
         extra = len(image.index.keys() - index_by_id.keys())
-        return columns.without_extra_images(len(class_ids), extra)
+        reasons = (unlabeled, note), (image_index < 0, extra_images_note(0, extra))
+        table, self._origin = leave_out(table, len(class_ids), *reasons)
+        return table
+
+    def _scores(self) -> tuple[Floats, tuple[Note, ...]]:
+        """Return the scores, NaN in all rows or none, and a note if some lack the score key."""
+        score = np.asarray(self._fields.take("score"))
+        notes: tuple[Note, ...] = ()
+        if self._score_key:
+            of_key = np.asarray(self._fields.take(self._score_key))
+            score = np.where(np.isnan(of_key), score, of_key)
+            message = f"{self._score_key} missing; using score"
+            missing = int(np.isnan(of_key).sum())
+            notes = nonzero_notes(Note("missing-score-key", message, missing, severity="info"))
+        check_scores(score, lambda row: (self._document.problems.file, self._where(row)))
+        return score, notes
+
+    def location(self, row: int) -> str:
+        """Return the location of a row of the table."""
+        return f"[{self._origin[row]}]"
 
     def _class_names(
         self, ids: Ids, known: tuple[Name, ...], names: tuple[str, ...]
@@ -279,12 +307,12 @@ class ResultsFile:
             image.rows = np.array(index, np.int32)
         return image
 
-    def _fill_boxes(self, box: Floats, segmentations: Segmentations | None) -> None:
+    def _fill_boxes(self, box: Floats, mask: Integers | None) -> None:
         """Set the boxes that records lack: of the mask, later; of the keypoints; of the polygon."""
         missing = np.isnan(box[:, 0])
-        if segmentations is not None:
-            box[missing & segmentations.has] = NO_BOX
-            missing &= ~segmentations.has
+        if mask is not None:
+            box[missing & (mask >= 0)] = NO_BOX
+            missing &= mask < 0
         rows, extents = self._lists.extents(missing)
         box[rows] = extents
         if self.boxes == "xyxy":
@@ -323,12 +351,3 @@ class ResultsFile:
                 f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
                 "ground truth",
             )
-
-
-def _unknown(ids: Ids, known: Sequence[Name]) -> dict[Name, int]:
-    """Return the number of detections of each unknown category."""
-    known_ids = set(known)
-    if ids.index.keys() <= known_ids:
-        return {}
-    counts = np.bincount(ids.rows, minlength=len(ids.index)).tolist()
-    return {name: counts[k] for k, name in enumerate(ids.names) if name not in known_ids}

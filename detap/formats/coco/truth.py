@@ -251,20 +251,21 @@ class TruthFile:
         }
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
         box[np.isnan(box[:, 0])] = NO_BOX
-        keypoints: dict[str, Any] = {}
+        shapes: dict[str, Any] = {}
         if self._keypoints:
             sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
-            keypoints = self._keypoint_columns(select, counts)
-            keypoints["width_height"] = sides[select]
+            shapes = self._keypoint_columns(select, counts)
+            shapes["width_height"] = sides[select]
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         area = taken("area")
         counts["missing-area"] = int(np.isnan(area).sum())
         new_rows = {row: k for k, row in enumerate(rows.tolist())} if self.rotated else {}
         self.rotated = {new_rows[row]: self.rotated[row] for row in self.rotated.keys() & new_rows}
         crowd, ignore, group_of = (taken(name) for name in FLAGS)
-        segmentations = None
         if self._segmentations is not None:
-            segmentations = self._segmentations.columns().select(kept)
+            _, masks = self._segmentations.columns()
+            shapes["masks"] = masks if every else masks[kept]
+            shapes["mask"] = np.arange(len(rows), dtype=np.int32)
         zero = (taken("id") == 0) & (self._reused_ids == 0)  # else ids are not those of pycocotools
         counts["annotation-id-zero"] = int(zero.sum())
         zero[np.flatnonzero(zero)[:-1]] = False
@@ -294,7 +295,7 @@ class TruthFile:
             listed=listed,
             groups=groups_of(self.categories),
             extra={name: values[select] for name, values in self.attributes.columns().items()},
-            **keypoints,
+            **shapes,
         )
         return TruthColumns(
             table,
@@ -303,7 +304,6 @@ class TruthFile:
             records=fields.count,
             origin=None if every else rows.astype(np.int64),
             repeated=self._repeated,
-            segmentations=segmentations,
         )
 
     def _keypoint_columns(self, select: Any, counts: dict[str, int]) -> dict[str, Any]:
