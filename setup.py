@@ -46,7 +46,6 @@ from numpy.typing import NDArray
 """
 """The beginning of each .pyi file. Annotations in a .pyx file may use these names unimported."""
 
-BUFFER = "def __buffer__(self, flags: int, /) -> memoryview: ...\n"
 PYTHON_TYPES = {"bint": "bool", "double": "float", "Py_ssize_t": "int", "size_t": "int"}
 PYTHON_TYPES |= {"int32_t": "int", "int64_t": "int", "uint64_t": "int"}
 DTYPES = {"double": "float64", "float": "float32"}
@@ -125,8 +124,6 @@ class Stub:
                         self.members[left.name] = f"{left.name}: {self.type_of(left.annotation)}\n"
                 case Nodes.CClassDefNode():
                     self.add_class(node)
-                case Nodes.DefNode(name="__getbuffer__"):
-                    self.members[node.name] = BUFFER
                 case Nodes.DefNode() if node.name != "__dealloc__":
                     self.add_function(node)
 

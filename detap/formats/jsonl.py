@@ -308,18 +308,18 @@ class Lines:
     def _take_columns(self) -> None:
         self.data = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
-        sides = [np.asarray(lines.take(side)) for side in ("width", "height")]
+        sides = [lines.take(side) for side in ("width", "height")]
         self.sizes = np.stack(sides, axis=1)
         with np.errstate(invalid="ignore"):
             self.sizes[~((self.sizes > 0) & (self.sizes < WHOLE_FLOATS))] = np.nan
-        self.numbers, self.end = np.asarray(lines.marks()), np.asarray(objects.marks())
+        self.numbers, self.end = lines.marks(), objects.marks()
         label = Ids(objects, "category")
         self.classes, self.label = label.names, label.rows
-        self.box = np.asarray(objects.take("bbox")).reshape(-1, 4)
-        self.area, self.score = (np.asarray(objects.take(name)) for name in ("area", "score"))
+        self.box = objects.take("bbox").reshape(-1, 4)
+        self.area, self.score = (objects.take(name) for name in ("area", "score"))
         if not self.scored:
             self.score = np.zeros(len(self.area))
-        self.flags = {name: np.asarray(objects.take(name)) for name in FLAGS}
+        self.flags = {name: objects.take(name) for name in FLAGS}
 
 
 def _within(index: int, error: FaultError) -> FaultError:

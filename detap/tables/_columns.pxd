@@ -4,16 +4,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 
 
-cdef class Column:
-    cdef void *data
-    cdef Py_ssize_t[2] shape
-    cdef Py_ssize_t[2] strides
-    cdef Py_ssize_t item
-    cdef int dimensions
-    cdef bytes format
-
-
-cdef Column take(void **data, Py_ssize_t count, Py_ssize_t width, Py_ssize_t item, bytes format)
+cdef object take(void **data, Py_ssize_t count, Py_ssize_t width, Py_ssize_t item, bytes format)
 
 
 cdef inline bint grow(void **data, Py_ssize_t room, Py_ssize_t size) noexcept nogil:

@@ -11,7 +11,7 @@ from libc.stdlib cimport free
 from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport Buffer, Column, put, put_integer, put_number, take
+from detap.tables._columns cimport Buffer, put, put_integer, put_number, take
 from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
 
@@ -102,7 +102,7 @@ cdef class Outlines:
         self.listed += self.is_listed
         return True
 
-    def columns(self) -> tuple[Column, Column, Column, Column]:
+    def columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return `Row` (N, 4), runs, ends of lists and their numbers; empty afterwards."""
         self.begin_row()
         return (

@@ -50,7 +50,7 @@ class KeypointLists:
 
         With `pairs` and a `count`, x and y without v are accepted.
         """
-        rows, _, ends, self._values = map(np.asarray, self._numbers.columns())
+        rows, _, ends, self._values = self._numbers.columns()
         self._starts = np.append(0, ends)[np.append(0, rows[:, 3])]
         reference = "in earlier records" if count is None else "as in the ground truth"
         pairs = pairs and count is not None

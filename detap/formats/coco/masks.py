@@ -57,7 +57,7 @@ class SegmentationLists:
 
     def columns(self) -> tuple[Integers, Masks]:
         """Return the mask of each row, or -1, and masks, whose sizes are 0 for polygons; once."""
-        rows, runs, ring_end, points = map(np.asarray, self._outlines.columns())
+        rows, runs, ring_end, points = self._outlines.columns()
         has = rows[:, 0] >= 0
         mask = np.where(has, np.cumsum(has, dtype=np.int32) - np.int32(1), np.int32(-1))
         sizes = rows[has, :2].astype(np.int32)

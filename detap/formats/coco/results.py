@@ -225,7 +225,7 @@ class ResultsFile:
             if not (self.masks or len(masks)):
                 mask, masks = None, None
         missing = fields.missing("bbox")
-        box = np.asarray(fields.take("bbox")).reshape(-1, 4)
+        box = fields.take("bbox").reshape(-1, 4)
         if missing:
             self._fill_boxes(box, mask)
         if missing == len(box) > 0 and not self._polygons:
@@ -261,10 +261,10 @@ class ResultsFile:
 
     def _scores(self) -> tuple[Floats, tuple[Note, ...]]:
         """Return the scores, NaN in all rows or none, and a note if some lack the score key."""
-        score = np.asarray(self._fields.take("score"))
+        score = self._fields.take("score")
         notes: tuple[Note, ...] = ()
         if self._score_key:
-            of_key = np.asarray(self._fields.take(self._score_key))
+            of_key = self._fields.take(self._score_key)
             score = np.where(np.isnan(of_key), score, of_key)
             message = f"{self._score_key} missing; using score"
             missing = int(np.isnan(of_key).sum())

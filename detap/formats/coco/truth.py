@@ -241,7 +241,7 @@ class TruthFile:
         select: Any = slice(None) if every else rows
 
         def taken(name: str) -> NDArray[Any]:
-            values: NDArray[Any] = np.asarray(fields.take(name))[select]
+            values: NDArray[Any] = fields.take(name)[select]
             return values
 
         counts = {
@@ -249,7 +249,7 @@ class TruthFile:
             "annotation-ids-by-image": self._reused_ids,
             "missing-iscrowd": fields.missing("iscrowd") - self._repeated_without_crowd,
         }
-        box = np.asarray(fields.take("bbox")).reshape(-1, 4)
+        box = fields.take("bbox").reshape(-1, 4)
         box[np.isnan(box[:, 0])] = NO_BOX
         shapes: dict[str, Any] = {}
         if self._keypoints:
@@ -311,7 +311,7 @@ class TruthFile:
         points = joined_keypoints(self._keypoints)[select]
         labeled = (points[:, :, 2] > 0).sum(axis=1)
         if self._counted:
-            numbers = np.asarray(self._annotations.take("num_keypoints"))[select]
+            numbers = self._annotations.take("num_keypoints")[select]
             counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
             labeled = np.where(np.isnan(numbers), labeled, numbers)
         return {"keypoints": points, "no_keypoints": labeled == 0}
@@ -351,7 +351,7 @@ class TruthFile:
         return kept
 
     def _sizes(self) -> Floats:
-        columns = [np.asarray(self._images.take(side)) for side in ("width", "height")]
+        columns = [self._images.take(side) for side in ("width", "height")]
         sizes = np.stack(columns, axis=1)
         with np.errstate(invalid="ignore"):
             sizes[~((sizes > 0) & (sizes < WHOLE_FLOATS))] = np.nan

@@ -20,7 +20,7 @@ from detap.formats.json._grammar cimport (
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport Buffer, Column, grow, put_integer, take
+from detap.tables._columns cimport Buffer, grow, put_integer, take
 from detap.tables._words cimport ALL_BITS, load
 
 import json
@@ -566,7 +566,7 @@ cdef class Fields:
         self.roll_back(self.rows)
         self.count += 1
 
-    def take(self, str name) -> Column:
+    def take(self, str name) -> NDArray[Any]:
         """Return a column, which is empty afterwards; after the last row."""
         cdef Column_ *column = &self.columns[self.field(name)]
         width, item, code = FORMATS.get(<int>column.kind, (1, 8, b"d"))
@@ -686,7 +686,7 @@ cdef class Fields:
         """Return a mark."""
         return (<int64_t *>self.marked.at)[row]
 
-    def marks(self) -> Column:
+    def marks(self) -> NDArray[np.int64]:
         """Return the marks: the line of each row, or the end of each group; empty afterwards."""
         return take(<void **>&self.marked.at, self.marked.count, 1, 8, b"q")
 

@@ -467,7 +467,7 @@ class Ids:
     """A column of ids as `rows` of indices of the distinct ids, in order of occurrence."""
 
     def __init__(self, fields: Fields, column: str) -> None:
-        keys, self.rows = numbered(np.asarray(fields.take(column)))
+        keys, self.rows = numbered(fields.take(column))
         names = fields.names_of(keys.tolist())
         self.index: dict[Any, int] = {}
         indices = [self.index.setdefault(name, len(self.index)) for name in names]
