@@ -87,10 +87,7 @@ class Format:
         return {}
 
     def image_files(self, ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
-        """Return the folders that may have the images, and file names by image name.
-
-        File names are missing if they are the names with a suffix.
-        """
+        """Return the folders that may have the images, and file names that differ from names."""
         names = self.file_names(ground_truth) if self.by_ids else {}
         folders = nearby_folders(ground_truth, self.image_folders)
         return folders, {str(image): name for image, name in names.items()}

@@ -342,10 +342,7 @@ def check_options(
     ground_truth: Iterable[Format] = (),
     detections: Iterable[Format] = (),
 ) -> None:
-    """Raise UsageError for options that no format of their role has.
-
-    A role without formats has those of the other.
-    """
+    """Raise UsageError for options that no format of their role has, or else of the other."""
     gt_formats, dt_formats = [*ground_truth], [*detections]
     by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}
     for option, supported in options().items():

@@ -149,10 +149,7 @@ def check_new(path: str) -> None:
 
 
 def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
-    """Write files into a new folder, or a single new file, atomically; return their names.
-
-    Names are relative to the folder. If it cannot be written, nothing remains.
-    """
+    """Write files into a new folder, or a single new file, or nothing; return their names."""
     folder = ""
     try:
         parent = os.path.dirname(os.path.abspath(path))

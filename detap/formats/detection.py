@@ -31,10 +31,7 @@ _UNSUPPORTED = {
 
 
 def detect_format(ground_truth: Path | None, detections: Path | None = None) -> Format:
-    """Detect the format of ground truth, or else of detections, by name and content.
-
-    Only the first bytes of a few files are read, and only if names are ambiguous.
-    """
+    """Detect the format of ground truth, or else of detections, by name and content."""
     paths = {TRUTH: ground_truth, DETECTIONS: detections}
     for role, path in paths.items():
         if path is not None:
@@ -182,10 +179,8 @@ def _formats_of_files(path: str, names: list[str]) -> list[str]:
 
 
 def _is_possible(plain: Line, fitting: list[str], names: list[str]) -> bool:
-    """Return True if no format fits, or `plain` has half as many files.
-
-    Only its first suffix counts: a text file in a folder of other files may list the classes.
-    """
+    """Return True if no format fits, or `plain` has half as many files."""
+    # Only its first suffix counts: a text file in a folder of other files may list the classes.
     suffixes = tuple(suffix for name in fitting for suffix in FORMATS.lines[name].suffixes)
     count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
     return not fitting or 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))

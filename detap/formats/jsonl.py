@@ -75,10 +75,7 @@ _CLASSES = ("category", "categories", "category_id", "label", "labels")
 
 
 class Lines:
-    """The content of a file: I images with N boxes of K classes, in file order.
-
-    Lines are read into columns, the odd ones by `json.loads`. Objects have a score if `scored`.
-    """
+    """The content of a file: I images with N boxes of K classes, with a score if `scored`."""
 
     images: list[Name]
     file_names: dict[Name, str]  # of the images that have one

@@ -80,11 +80,7 @@ def _files_of(path: str, file_format: Format) -> list[str]:
 
 
 class Sources:
-    """The inputs of one role, read one after the other.
-
-    `source` returns what the format's reader takes for a path; `has_progress` is True if
-    :meth:`fraction` changes while reading.
-    """
+    """The inputs of one role, read one after the other, of each what `source` returns."""
 
     def __init__(self, paths: Sequence[str], source: Callable[[str], Any] = str) -> None:
         self.paths = tuple(paths)
@@ -112,11 +108,7 @@ def ground_truth_of(
     *,
     merge_images: bool = False,
 ) -> GroundTruth:
-    """Read the ground truth of one or several inputs (paths, :class:`Sources`) as one table.
-
-    Raises InputError with the problems of every input; also if two have the same image, unless
-    `merge_images`, or none has a box.
-    """
+    """Read the ground truth of one or several inputs as one table; raise the problems of all."""
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
@@ -137,11 +129,7 @@ def detections_of(
     merge_images: bool = False,
     check: bool = True,
 ) -> Detections:
-    """Read the detections of one or several inputs as one table, as :func:`ground_truth_of`.
-
-    Without `ground_truth`, the detections' own names define the indices. With `check`, these are
-    all inputs, and the plausibility checks run on the joined table.
-    """
+    """Read the detections of inputs as one table; with `check`, which are all, check it as one."""
     tables = _each(sources, read, limits)
     if len(tables) == 1 and not (limits.part and check):
         return tables[0]

@@ -33,10 +33,7 @@ class Option(NamedTuple):
     keyword: str = ""  # another reader keyword that this option overrides for its role
 
     def recorded(self, value: object) -> str | None:
-        """Return the text of a value for reports; None for the default and for files.
-
-        Files are recorded as inputs, by sha256.
-        """
+        """Return the text of a value for reports; None for the default, and for files: inputs."""
         if self.names_files or value is None:
             return None
         text = "x".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

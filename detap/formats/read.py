@@ -106,10 +106,7 @@ def with_missing_scores(detections: Detections, treatment: Any) -> Detections:
 def _read_named(
     file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
 ) -> Detections:
-    """Read detections, whose images may have other names.
-
-    If images may be left out, of the names that match some detections those that match most.
-    """
+    """Read detections by the names of images that match most of them."""
     is_stdin = getattr(path, "path", path) == STDIN
     try:
         detections = _read_detections(file_format, path, truth, given)

@@ -288,10 +288,7 @@ def refuse_utf16(data: bytes, file: str) -> None:
 
 
 def decode(data: bytes, file: str, first_line: int = 0) -> str:
-    """Return UTF-8 bytes as text, without a byte order mark.
-
-    The location of another byte is its line, if the number of the first one is given.
-    """
+    """Return UTF-8 bytes as text, without a byte order mark; errors name the line if given."""
     refuse_utf16(data, file)
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()

@@ -32,10 +32,7 @@ _SPARSE = 8
 
 
 def check_scores(score: NDArray[np.float64], location: Callable[[int], tuple[str, str]]) -> None:
-    """Raise InputError if only some detections have a score, NaN in the others.
-
-    `location` returns the file of a row, and its location in that.
-    """
+    """Raise InputError, at file and location of a row, if only some detections have a score."""
     missing = np.flatnonzero(np.isnan(score))
     if 0 < len(missing) < len(score):
         have = "has" if len(missing) == 1 else "have"

@@ -102,10 +102,7 @@ class Masks(Brief):
 
     @classmethod
     def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks | None":
-        """Return the masks of bitmaps (M, H, W); None if a value is not 0 or 1.
-
-        H * W is 1 to :data:`MOST_PIXELS`. The runs are those of ``pycocotools.mask.encode``.
-        """
+        """Return the masks of bitmaps (M, H, W), as pycocotools; None if a value is not 0 or 1."""
         encoded = _runs.encoded(bits)
         if encoded is None:
             return None

@@ -94,10 +94,7 @@ def extra_images_note(rows: int, images: int) -> Note:
 def extra_images_problem(
     location: tuple[str, str], message: str, rows: int, images: int, hint: str = SAME_IMAGES
 ) -> Problem:
-    """Return the problem of detections of images that the ground truth lacks.
-
-    Another `hint` says that the names are wrong: such detections must not be left out.
-    """
+    """Return the problem of detections of unknown images; another `hint`: names are wrong."""
     if rows > 1:
         message += f" ({rows} detections of {images} such image{'s' * (images > 1)})"
     return Problem(*location, message, f"{hint}, or {LEAVE_OUT}" if hint == SAME_IMAGES else hint)

@@ -16,11 +16,8 @@ EXACT = 2**53
 
 
 def to_numpy(column: Any) -> NDArray[Any]:
-    """Convert an Arrow column to an array, arbitrary in the rows that are null.
-
-    ``Array.to_numpy`` and ``Array.fill_null`` import pandas if installed, which takes longer than
-    reading.
-    """
+    """Convert an Arrow column to an array, arbitrary in the rows that are null."""
+    # Array.to_numpy and Array.fill_null import pandas if installed, which takes long.
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if column.null_count:

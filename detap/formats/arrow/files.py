@@ -119,10 +119,7 @@ class _Ipc(Container):
 
 @contextmanager
 def opened(path: Path, limits: Limits) -> Iterator[Container]:
-    """Open a Parquet or Arrow file, detected by its first bytes.
-
-    Raises InputError if it cannot be opened, is of another format or damaged, or exceeds a limit.
-    """
+    """Open a Parquet or Arrow file, detected by its first bytes, within the limits."""
     text = os.fspath(path)
     with Stream(text, limits) as stream:
         file = stream.seekable()

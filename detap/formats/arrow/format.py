@@ -43,10 +43,7 @@ class Arrow(Format):
         return empty_ground_truth(table.images.number, classes.number)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-        """Return the value of a column by image; files are read again.
-
-        Raises InputError if rows of one image differ.
-        """
+        """Return the value of a column by image; raise InputError if rows of one image differ."""
         values: dict[Name, Any] = {}
         for source in ground_truth.files:
             for image, value in _values(source.path, name):

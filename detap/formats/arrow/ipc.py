@@ -18,10 +18,7 @@ _MAX_METADATA = 64 << 20
 
 
 def batches_of(file: BinaryIO) -> tuple[list[int], int]:
-    """Return the rows of each record batch, and the decompressed size of all buffers.
-
-    Raises ValueError for a damaged file.
-    """
+    """Return the rows of each batch, and the decompressed size; ValueError for a damaged file."""
     rows: list[int] = []
     size = 0
     position = start_of(file)
@@ -87,10 +84,7 @@ class FlatTable:
 
 
 def _message(file: BinaryIO, position: int) -> tuple[int, FlatTable, int, int] | None:
-    """Return a message's type, header, body position and the next position.
-
-    Returns None at the end marker; a file without one is truncated.
-    """
+    """Return a message's type, header, body position and the next position; None at the end."""
     file.seek(position)
     head = file.read(8)
     if head[:4] != CONTINUATION:  # format before Arrow 0.15

@@ -86,10 +86,7 @@ class Shape:
 
 
 def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -> Shape:
-    """Detect the meaning of the columns; raise the problems.
-
-    `boxes` is the format of `bbox`, if given.
-    """
+    """Detect the meaning of the columns, with `bbox` in the format `boxes`; raise the problems."""
     for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
         problems.add_here("", f"duplicate column {name}", "keep one of them")
     problems.raise_any()

@@ -359,10 +359,7 @@ def _indexed(codes: Codes, order: Sequence[Name]) -> Integers:
 def _without_repeated(
     table: Table, columns: Mapping[str, Any]
 ) -> tuple[NDArray[np.intp], list[Name], int]:
-    """Return the boxes without identical ones of the same id and image, and the ids of those.
-
-    The last value is the number of ids that name other objects in other images.
-    """
+    """Return the boxes to keep, the ids of identical ones, and how many ids other images reuse."""
     ids, names = table.codes["id"].rows, list(table.codes["id"].number)
     rows = np.flatnonzero(ids >= 0)
     every = np.arange(len(table))

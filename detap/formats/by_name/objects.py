@@ -194,10 +194,7 @@ def check_images(
     truth: GroundTruth,
     problems: Problems,
 ) -> None:
-    """Raise problems, and that of rows (N,) of unknown images, -1, unless these are left out.
-
-    `names` are the input's images and the index (N,) of each row.
-    """
+    """Raise problems, also that of unknown images, -1; `names` are images and each row's index."""
     rows = np.flatnonzero(image < 0)
     counts = len(rows), len(np.unique(names[1][rows]))
     if len(rows) and not reader.limits.refuses_images(len(rows), len(image)):

@@ -219,10 +219,7 @@ def detection_table(
 def _check_categories(
     columns: Detections, counts: Mapping[Name, int], truth: GroundTruth, source: Source
 ) -> tuple[CategorySample, tuple[Note, ...]]:
-    """Raise InputError if no category id is known or all look offset, which `as_is` notes.
-
-    Several inputs are checked after joining.
-    """
+    """Raise InputError if no category id is known or all look offset; parts are checked later."""
     unknown, part = sum(counts.values()), source.limits.part
     later = part or source.limits.any_classes
     if unknown and unknown == len(columns.label) and not (source.as_is or later):
@@ -248,10 +245,7 @@ def _check_categories(
 def _sample_of_ids(
     pairs: CategoryPairs, columns: Detections, truth: GroundTruth, *, mapped: bool
 ) -> CategorySample:
-    """Return the sample with category ids; empty unless all ids are numbers.
-
-    If a class map follows, unknown ids are its names, and not wrong.
-    """
+    """Return the sample with category ids, if all are numbers; `mapped`, unknown ones are right."""
     known, ids = len(truth.class_ids), columns.class_ids
     if any(isinstance(name, str) for name in ids):
         return ()

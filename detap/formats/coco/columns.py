@@ -34,10 +34,7 @@ class TruthColumns(NamedTuple):
 def leave_out(
     table: Detections, known: int, *reasons: tuple[Flags, Note]
 ) -> tuple[Detections, NDArray[np.intp]]:
-    """Leave out flagged rows, with counted notes; return the table and the rows that it keeps.
-
-    Classes from `known` on that no row has are left out too.
-    """
+    """Leave out flagged rows, and classes from `known` on without rows; return the rows kept."""
     kept, notes = np.ones(len(table), np.bool_), table.notes
     for flags, note in reasons:
         if count := int(np.count_nonzero(kept & flags)):

@@ -194,10 +194,7 @@ _PARSED = {"boxes", "masks", "keypoints", *KEYS, "limits"}
 def placeholder_ground_truth(
     path: Path | JsonFile, options: dict[str, Any], limits: Limits
 ) -> GroundTruth:
-    """Return the image and category ids in results; empty if parsing fails.
-
-    This is lenient, because the reader then reports every problem of the file.
-    """
+    """Return the image and category ids in results; empty if invalid, which the reader reports."""
     # Without ground truth, categories need no names.
     for name in _NAMES & options.keys():
         del options[name]

@@ -100,10 +100,7 @@ def _named_images(truth: GroundTruth) -> ImageNames:
 def image_indices(
     truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str]
 ) -> tuple[dict[Name, int], tuple[Note, ...]]:
-    """Return the image index of each id `used` in results, which may list its file, if known.
-
-    The note says that ids are written as text.
-    """
+    """Return the image index of each id `used` in results, which may list its file; and a note."""
     by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
         return by_id, ()
@@ -186,10 +183,7 @@ def _ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
 def check_image_ids(
     columns: Detections, truth: GroundTruth, path: str, by_id: int, *, part: bool
 ) -> None:
-    """Raise InputError if far more ground truths are overlapped with image ids as file stems.
-
-    Called if the sample has almost no overlaps `by_id`; a `part` of the input needs more evidence.
-    """
+    """Raise InputError if many more ground truths than `by_id` are overlapped by ids as stems."""
     index_by_number = _indices_by_number(_named_images(truth))
     if not index_by_number:
         return
@@ -254,8 +248,7 @@ def match_by_listed_name(
 ) -> tuple[Detections, tuple[Note, ...]]:
     """Match categories by name if the results have `listed` other names for the ids.
 
-    An id with different names in the files, neither of which the other has, is an error, unless
-    `any_names`.
+    Unless `any_names`, an id with names that the other file lacks is an error.
     """
     ids = columns.class_ids
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
@@ -289,10 +282,7 @@ def _relabeled(
 def _labels_by_name(
     used: Iterable[Name], unknown: Iterable[Name], listed: Mapping[Name, str], truth: GroundTruth
 ) -> dict[Name, int]:
-    """Return the class index by category id, matched by the results' own names; -1 for none.
-
-    Empty if matching by id gives the same.
-    """
+    """Return the class index by category id, -1 for none; empty if names give that of the ids."""
     same_name = {
         identifier: k
         for k, (identifier, name) in enumerate(zip(truth.class_ids, truth.classes, strict=True))

@@ -46,10 +46,7 @@ class KeypointLists:
                 raise AssertionError("plain JSON is never odd")  # pragma: no cover
 
     def finish(self, count: int | None = None, *, pairs: bool = False, same: bool = True) -> None:
-        """Add problems of all rows; if `same`, each has `count` keypoints, or those of the first.
-
-        With `pairs` and a `count`, x and y without v are accepted.
-        """
+        """Add problems; if `same`, rows need `count` keypoints; `pairs` are x and y without v."""
         rows, _, ends, self._values = self._numbers.columns()
         self._starts = np.append(0, ends)[np.append(0, rows[:, 3])]
         reference = "in earlier records" if count is None else "as in the ground truth"
