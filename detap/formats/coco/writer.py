@@ -1,19 +1,20 @@
 """Write COCO JSON: ``instances.json`` and ``results.json``."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
 
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import LISTS
-from detap.formats.content import Content, lost, lost_flags, number_text, scores_of, sizes
+from detap.formats.content import Content, exact_number, lost, lost_flags, scores_of, sizes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
 
 TRUTH, DETECTIONS = "instances.json", "results.json"
 
@@ -76,33 +77,27 @@ def _instances(
     notes += lost_flags(truth, ["difficult"], "COCO")
     positive = np.ones(len(truth.listed.get("positive", ())), np.bool_)
     notes += lost("positive image labels not supported by COCO", positive)
-    flag_keys = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
-        "crowd": "iscrowd"
+    flags = [name for name in _FLAGS if name == "crowd" or getattr(truth, name).any()]
+    columns = {
+        "id": _annotation_ids(truth),
+        "image_id": _chosen(images, truth.image),
+        "category_id": _chosen(categories, truth.label),
+        "bbox": map(_exact, boxes.tolist()),
+        "area": [exact_number(area) if area >= 0 else None for area in truth.area.tolist()],
+        **{_FLAGS[name]: getattr(truth, name).astype(int).tolist() for name in flags},
     }
-    flags = [(f', "{key}": ', getattr(truth, name).tolist()) for name, key in flag_keys.items()]
-    rows = zip(truth.image.tolist(), truth.label.tolist(), truth.area.tolist(), strict=True)
-    image_ids, category_ids = _json_ids(images), _json_ids(categories)
-    ids = _annotation_ids(truth)
-    annotations = (
-        f'{{"id": {ids[row]}, "image_id": {image_ids[image]}, '
-        f'"category_id": {category_ids[label]}, "bbox": {box}'
-        + (f', "area": {number_text(area)}' if area >= 0 else "")
-        + "".join(f"{key}{value[row]:d}" for key, value in flags)
-        + "}"
-        for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
-    )
-    names = (json.dumps(name, ensure_ascii=False) for name in truth.classes)
     letters = {group: letter for letter, group in FREQUENCIES.items()}
     groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
-    category_records = (
-        f'{{"id": {category_ids[k]}, "name": {name}'
-        + (f', "frequency": "{groups[k]}"}}' if groups[k] else "}")
-        for k, name in enumerate(names)
-    )
+    of_categories = {"id": categories, "name": truth.classes, "frequency": groups}
     parts = {
-        "images": _images(content, image_ids, _lists(truth, category_ids)),
-        "annotations": annotations,
-        "categories": category_records,
+        "images": {
+            "id": images,
+            "file_name": map(content.file_name, content.images),
+            **_sides(content),
+            **_lists(truth, categories),
+        },
+        "annotations": columns,
+        "categories": of_categories,
     }
     return _text("{", ",\n".join(f'"{key}": {_list(part)}' for key, part in parts.items()), "}")
 
@@ -115,30 +110,22 @@ def _annotation_ids(truth: GroundTruth) -> list[int]:
     return numbers
 
 
-def _lists(truth: GroundTruth, category_ids: list[str]) -> list[str]:
-    """Return the class lists of each image, as JSON members."""
-    members = [""] * len(truth.images)
+def _lists(truth: GroundTruth, categories: list[Name]) -> dict[str, list[list[Name]]]:
+    """Return the class lists of each image, by key."""
+    lists = {}
     for name, key in LISTS.items():
-        if name not in truth.listed:
-            continue
-        by_image: list[list[str]] = [[] for _ in members]
-        for image, label in truth.listed[name].tolist():
-            by_image[image].append(category_ids[label])
-        for image, ids in enumerate(by_image):
-            members[image] += f', "{key}": [{", ".join(ids)}]'
-    return members
+        if name in truth.listed:
+            by_image: list[list[Name]] = [[] for _ in truth.images]
+            for image, label in truth.listed[name].tolist():
+                by_image[image].append(categories[label])
+            lists[key] = by_image
+    return lists
 
 
-def _images(content: Content, image_ids: list[str], lists: list[str]) -> Iterator[str]:
-    images = zip(content.images, image_ids, sizes(content), lists, strict=True)
-    for name, identifier, size, listed in images:
-        file_name = json.dumps(content.file_name(name), ensure_ascii=False)
-        width_height = (
-            ""
-            if size is None
-            else f', "width": {number_text(size[0])}, "height": {number_text(size[1])}'
-        )
-        yield f'{{"id": {identifier}, "file_name": {file_name}{width_height}{listed}}}'
+def _sides(content: Content) -> dict[str, list[int | float | None]]:
+    """Return the width and height of each image, by key; None if unknown."""
+    known = [(None, None) if size is None else _exact(size) for size in sizes(content)]
+    return {key: [size[side] for size in known] for side, key in enumerate(("width", "height"))}
 
 
 def _results(
@@ -154,30 +141,21 @@ def _results(
         message = "detections of unknown classes get new category ids; readers ignore them"
         unknown = table.label >= len(content.ground_truth.classes)
         notes += lost(message, unknown) if table.has_scores else ()
-    image_ids, category_ids = _json_ids(images), _json_ids(categories)
     scores = scores_of(table)
-    ends = [""] * len(table)
-    if scores is not None:
-        ends = [f', "score": {number_text(score)}' for score in scores]
-    rows = zip(table.image.tolist(), table.label.tolist(), _boxes(boxes), ends, strict=True)
-    records = (
-        f'{{"image_id": {image_ids[image]}, "category_id": {category_ids[label]}, '
-        f'"bbox": {box}{end}}}'
-        for image, label, box, end in rows
-    )
+    records = {
+        "image_id": _chosen(images, table.image),
+        "category_id": _chosen(categories, table.label),
+        "bbox": map(_exact, boxes.tolist()),
+        **({} if scores is None else {"score": map(exact_number, scores)}),
+    }
     by_id = content.ground_truth is not None or content.class_ids != content.classes
     # Without scores, labels that the ground truth lacks count, so that they need names.
     kinds = {isinstance(name, str) for name in content.class_ids}
     has_unknown = len(kinds) > 1 or len(content.classes) > len(content.table.classes)
     if by_id and (table.has_scores or not has_unknown):
         return _text("", _list(records), "")
-    category_records = (
-        f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'
-        for identifier, name in zip(category_ids, content.classes, strict=True)
-    )
-    return _text(
-        "{", f'"annotations": {_list(records)},\n"categories": {_list(category_records)}', "}"
-    )
+    names = {"id": categories, "name": content.classes}
+    return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(names)}', "}")
 
 
 def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:
@@ -187,17 +165,21 @@ def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:
     )
 
 
-def _boxes(boxes: Floats) -> Iterator[str]:
-    for x, y, width, height in boxes.tolist():
-        yield f"[{number_text(x)}, {number_text(y)}, {number_text(width)}, {number_text(height)}]"
+def _exact(numbers: Iterable[float]) -> list[int | float]:
+    return [*map(exact_number, numbers)]
 
 
-def _json_ids(ids: list[Name]) -> list[str]:
-    return [json.dumps(identifier, ensure_ascii=False) for identifier in ids]
+def _chosen(names: Sequence[Name], numbers: Integers) -> Iterator[Name]:
+    """Yield the name of each number."""
+    return map(names.__getitem__, numbers.tolist())
 
 
-def _list(records: Iterable[str]) -> str:
-    return "[\n" + ",\n".join(records) + "\n]"
+def _list(columns: Mapping[str, Iterable[Any]]) -> str:
+    """Return a record a line, without keys of None."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    records = ({key: value for key, value in row.items() if value is not None} for row in rows)
+    return "[\n" + ",\n".join(map(encode, records)) + "\n]"
 
 
 def _text(begin: str, middle: str, end: str) -> bytes:
