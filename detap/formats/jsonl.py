@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note
+from detap.errors import Note
 from detap.formats.base import Format
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import refuse_empty
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import TruthColumns, leave_out
+from detap.formats.coco.columns import TruthColumns, detections_of
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
     WHOLE_FLOATS,
@@ -30,7 +30,6 @@ from detap.formats.coco.records import (
     check_text,
     flag_of,
     identifier_of,
-    no_common_id,
     required,
     score_of,
     size_of,
@@ -66,7 +65,7 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
-from detap.tables.notes import SAME_IMAGES, extra_images_note, extra_images_problem
+from detap.tables.notes import extra_images_note
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
@@ -439,19 +438,18 @@ def read_detections(
     unknown_classes = [name for name in lines.classes if name not in set(known)]
     label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
     extra = len(np.unique(lines.image[image < 0])) if len(lines) else 0
-    class_ids = (*known, *unknown_classes)
-    columns = Detections(
+    columns, rows = detections_of(
+        ground_truth,
+        known,
+        unknown_classes,
+        (image < 0, extra_images_note(0, extra)),
         image=image,
         label=label,
         corners=corners,
         box_area=box_area,
-        images=ground_truth.images,
-        classes=tuple(map(str, class_ids)),
-        class_ids=class_ids,
         score=lines.score,
         notes=image_notes,
     )
-    columns, rows = leave_out(columns, len(known), (image < 0, extra_images_note(0, extra)))
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
@@ -521,15 +519,10 @@ def _image_indices(
     known, notes = id_mapping.image_indices(truth, set(names), lines.file_names)
     numbers = np.array([known.get(name, -1) for name in lines.images], np.int32)
     image = numbers[lines.image] if len(lines) else np.zeros(0, np.int32)
-    unknown = np.flatnonzero(image < 0)
-    if not limits.refuses_images(len(unknown), len(lines)):
-        return image, notes
-    if len(unknown) == len(lines):
-        refuse(lines.path, no_common_id("image", names, truth.images), SAME_IMAGES)
-    of_rows, location = lines.image[unknown], lines.location(int(unknown[0]))
-    message = f"image {lines.images[of_rows[0]]!r} is not in the ground truth"
-    counts = len(unknown), len(np.unique(of_rows))
-    raise InputError(extra_images_problem((lines.path, location), message, *counts))
+    of_rows, problems = (lines.image, lines.images), lines.problems
+    id_mapping.check_images(image, of_rows, truth, problems, limits=limits, location=lines.location)
+    problems.raise_any()
+    return image, notes
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:

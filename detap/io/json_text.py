@@ -7,7 +7,7 @@ long integers and nesting that would overflow the stack.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
@@ -133,19 +133,6 @@ class JsonText:
         value = self.value(name)
         self.finish()
         return value
-
-    def members(self) -> Iterator[str]:
-        """Step through an object; the caller reads each value."""
-        self.index += 1
-        if self.peek() == "}":
-            self.index += 1
-            return
-        while True:
-            key = self.key()
-            self.colon()
-            yield key
-            if self.comma_or("}"):
-                return
 
     def key(self) -> str:
         """Read a key of an object."""

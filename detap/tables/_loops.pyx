@@ -1,6 +1,6 @@
 """Loops over whole columns, in one pass where NumPy takes several with temporary arrays."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 
 def encode(double[:, ::1] boxes, double[::1] areas, bint xyxy) -> None:
@@ -36,25 +36,3 @@ def survey_boxes(
                 bottom -= y
                 fits += x <= right < width and y <= bottom < height
     return beyond, fits
-
-
-def number_keys(
-    const int64_t[::1] keys, int64_t low, int32_t[::1] index, int64_t[::1] distinct,
-    int32_t[::1] rows,
-) -> int:
-    """Number keys by first occurrence: set `distinct` and the number of each of `rows`; count them.
-
-    `index` has an item for each possible key from `low`, which must be -1.
-    """
-    cdef Py_ssize_t i
-    cdef int32_t count = 0
-    cdef int32_t *number
-    with nogil:
-        for i in range(keys.shape[0]):
-            number = &index[keys[i] - low]
-            if number[0] < 0:
-                number[0] = count
-                distinct[count] = keys[i]
-                count += 1
-            rows[i] = number[0]
-    return count

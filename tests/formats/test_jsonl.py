@@ -242,8 +242,8 @@ def test_detections_on_other_images_are_refused(tmp_path: Path) -> None:
     [problem] = caught.value.problems
     assert problem.location == "line 2: objects[0]"
     assert problem.message == (
-        "image 'z' is not in the ground truth (2 detections of 1 such image)"
+        'image_id "z" is not in the ground truth (2 detections of 1 such image)'
     )
     other = write(tmp_path / "y.jsonl", image("z.jpg", scored))
-    with pytest.raises(InputError, match="no image of the results is in the ground truth"):
+    with pytest.raises(InputError, match="no image_id of the results is in the ground truth"):
         read_detections(other, truth)

@@ -31,7 +31,7 @@ from detap.formats.arrow.columns import (
 from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import TruthColumns, leave_out
+from detap.formats.coco.columns import TruthColumns, detections_of
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
@@ -401,18 +401,18 @@ def _detection_columns(
     names, problems = (table.image, list(table.images.number)), table.problems
     check_images(image, names, truth, problems, limits=table.limits, location=table.location)
     problems.raise_any()
-    columns = Detections(
+    extra = extra_images_note(0, len(np.unique(table.image[image < 0])))
+    return detections_of(
+        truth,
+        truth.class_ids,
+        unknown,
+        (image < 0, extra),
         image=image,
         label=label,
         corners=table.corners,
         box_area=table.box_area,
-        images=truth.images,
-        classes=(*truth.classes, *map(str, unknown)),
-        class_ids=(*truth.class_ids, *unknown),
         score=score,
     )
-    extra = extra_images_note(0, len(np.unique(table.image[image < 0])))
-    return leave_out(columns, len(truth.class_ids), (image < 0, extra))
 
 
 def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, list[Name]]:

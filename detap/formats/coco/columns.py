@@ -31,12 +31,22 @@ class TruthColumns(NamedTuple):
     repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
 
 
-def leave_out(
-    table: Detections, known: int, *reasons: tuple[Flags, Note]
+def detections_of(
+    truth: GroundTruth,
+    known: tuple[Name, ...],
+    unknown: Iterable[Name],
+    *left_out: tuple[Flags, Note],
+    **columns: Any,
 ) -> tuple[Detections, NDArray[np.intp]]:
-    """Leave out flagged rows, and classes from `known` on without rows; return the rows kept."""
+    """Return the table of columns, and the rows that it keeps, without those flagged.
+
+    Its classes are those `known` in the ground truth, if any, and `unknown` ones that have rows.
+    """
+    names = (*(truth.classes if known else ()), *map(str, unknown))
+    class_ids = (*known, *unknown)
+    table = Detections(images=truth.images, classes=names, class_ids=class_ids, **columns)
     kept, notes = np.ones(len(table), np.bool_), table.notes
-    for flags, note in reasons:
+    for flags, note in left_out:
         if count := int(np.count_nonzero(kept & flags)):
             notes += (replace(note, count=count),)
             kept &= ~flags
@@ -45,7 +55,7 @@ def leave_out(
         return table, rows
     table = table.select(rows).compact()
     used = np.bincount(table.label, minlength=len(table.class_ids)) > 0
-    used[:known] = True
+    used[: len(known)] = True
     new_label = np.cumsum(used, dtype=np.int32) - np.int32(1)
     changed = replace(
         table,

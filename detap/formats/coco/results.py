@@ -12,8 +12,8 @@ from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
+    detections_of,
     keypoints_of,
-    leave_out,
     listed_names,
 )
 from detap.formats.coco.id_mapping import (
@@ -234,14 +234,22 @@ class ResultsFile:
         points = None
         if self.keypoints:
             points = joined_keypoints([self._lists_by_key[key] for key in self.keypoints])
-        table = Detections(
+        unlabeled: Flags = np.zeros(len(score), np.bool_)
+        if self._drops_unlabeled and points is not None:
+            unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
+        message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
+        note = Note("unlabeled-detections-dropped", message, severity="info")
+        extra = len(image.index.keys() - index_by_id.keys())
+        table, self._origin = detections_of(
+            truth,
+            class_ids,
+            unknown,
+            (unlabeled, note),
+            (image_index < 0, extra_images_note(0, extra)),
             image=image_index,
             label=label_index,
             corners=corners,
             box_area=box_area,
-            images=truth.images,
-            classes=(*(truth.classes if class_ids else ()), *map(str, unknown)),
-            class_ids=(*class_ids, *unknown),
             score=score,
             mask=mask,
             masks=masks,
@@ -249,14 +257,6 @@ class ResultsFile:
             polygons=self._quadrilaterals(corners),
             notes=(*notes, *score_notes),
         )
-        unlabeled: Flags = np.zeros(len(table), np.bool_)
-        if self._drops_unlabeled and points is not None:
-            unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
-        message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
-        note = Note("unlabeled-detections-dropped", message, severity="info")
-        extra = len(image.index.keys() - index_by_id.keys())
-        reasons = (unlabeled, note), (image_index < 0, extra_images_note(0, extra))
-        table, self._origin = leave_out(table, len(class_ids), *reasons)
         return table
 
     def _scores(self) -> tuple[Floats, tuple[Note, ...]]:

@@ -30,7 +30,6 @@ from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream, read_bytes
-from detap.tables._loops import number_keys
 from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
@@ -489,11 +488,13 @@ def numbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
     """Return the distinct keys in order of occurrence, and the index of each row's key."""
     low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
     if high - low < 4 * len(keys) + 1024:  # a table is much faster than sorting
-        distinct, rows = np.empty(len(keys), np.int64), np.empty(len(keys), np.int32)
-        index = np.full(high - low + 1, -1, np.int32)
-        return distinct[: number_keys(keys, low, index, distinct, rows)], rows
-    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    index = np.empty(len(order), np.int32)
+        codes = keys - low
+        first = np.full(high - low + 1, -1)
+        first[codes[::-1]] = np.arange(len(keys))[::-1]  # of several rows, the last to be set
+    else:
+        _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.flatnonzero(first >= 0)
+    order = order[np.argsort(first[order])]
+    index = np.empty(len(first), np.int32)
     index[order] = np.arange(len(order))
-    return distinct[order], index[inverse]
+    return keys[first[order]], index[codes]
