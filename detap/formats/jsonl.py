@@ -458,7 +458,7 @@ def read_detections(
         mapping = id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     source = _source(lines, limits, as_is, box_format)
-    source = replace(source, location=lambda row: lines.location(int(rows[row])))
+    source.record = lambda row: lines.location(int(rows[row]))
     table = detection_table(columns, ground_truth, source)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
 

@@ -545,7 +545,7 @@ def test_a_repeated_annotation_does_not_move_the_location_of_a_negative_size(fil
     rows[9]["bbox"] = [5, 5, 5, -1]
     truth_ = TRUTH | {"annotations": [rows[0], *rows]}
     (note,) = [note for note in files.read_truth(truth_).notes if "negative" in note.code]
-    assert "annotations[10], [5, 5, 5, -1]" in note.message
+    assert "annotations[10]: bbox has a negative height: [5, 5, 5, -1]" in note.message
 
 
 def test_class_lists_of_images_with_string_ids(files: Files) -> None:

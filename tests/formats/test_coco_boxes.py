@@ -127,7 +127,7 @@ def test_an_area_of_a_negative_size_is_scored_as_by_pycocotools(tmp_path: Path, 
     ended = detap("eval", "--gt", gt, "--dt", dt, "--output-format", "json")
     assert ended.status == 0, ended.err
     assert "ground truth boxes have negative width or height" in ended.err
-    assert "annotations[20], [1026, 474, -2, 23]" in ended.err
+    assert "annotations[20]: bbox has a negative width: [1026, 474, -2, 23]" in ended.err
     truth = COCO(str(gt))
     evaluation = COCOeval(truth, truth.loadRes(str(dt)), "bbox")
     for step in (evaluation.evaluate, evaluation.accumulate, evaluation.summarize):

@@ -210,7 +210,7 @@ class Table:
     def source(self, records: int, as_is: bool, location: Callable[[int], str]) -> Source:
         """Return the origin of the columns, for messages."""
         file = SourceFile(self.path, records, sha256=self._container.sha256)
-        return Source(file, self.limits, as_is, location, self.shape.box_format, _LAYOUT)
+        return Source(file, self.limits, as_is, location, self.shape.box_format, hint=_LAYOUT)
 
     def location(self, box: int) -> str:
         """Return the location of a box."""

@@ -1,14 +1,11 @@
 """Readers of rows, and boxes of negative size."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from detap.checks.tables import look_normalized, negative_size_error, normalized_problem
 from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
 from detap.io.stream import refuse
-from detap.tables.detection import Floats, encode_boxes
-from detap.tables.notes import backward, backward_note, exchanged, too_many
+from detap.tables.detection import Flags, Floats, encode_boxes
+from detap.tables.notes import Rows, backward, backward_note, exchanged, too_many
 
 CORNERS = ("x1", "y1", "x2", "y2")
 _CORRECT = "correct the boxes"
@@ -30,6 +27,7 @@ class RowReader:
     fixed_boxes = False  # True if no option changes the format of the boxes
     without_scores = False  # True if the file has no place for scores
     extra_images: tuple[Note, ...] = ()  # of detections that are left out
+    correct = _CORRECT  # hint for boxes of negative size
     swapped = ""  # hint for swapped corners that are valid as xywh, if the format allows that
 
     def location(self, row: int) -> tuple[str, str]:
@@ -51,7 +49,7 @@ class RowReader:
         return ""
 
     def box_problems(
-        self, boxes: Floats, rows: NDArray[np.intp], box_format: str, hint: str = _CORRECT
+        self, boxes: Floats, rows: Rows, box_format: str, hint: str = _CORRECT
     ) -> list[Problem]:
         """Return the problems of `rows`, whose boxes have negative size."""
         return [
@@ -61,20 +59,29 @@ class RowReader:
 
 
 def negative_size_notes(
-    kind: str, reader: RowReader, boxes: Floats, box_format: str, rows: NDArray[np.intp]
+    kind: str,
+    reader: RowReader,
+    boxes: Floats,
+    box_format: str,
+    rows: Rows,
+    *,
+    selected: Flags | None = None,
 ) -> tuple[Note, ...]:
-    """Note rows whose boxes have negative size; raise InputError if there are many."""
+    """Note rows of negative size; raise InputError if many of the `selected` rows have one."""
     if not len(rows):
         return ()
+    counts = len(rows), len(boxes)
+    if selected is not None:
+        counts = int(selected[rows].sum()), int(selected.sum())
     part = reader.limits.is_part(kind)
-    if reader.as_is or part or not too_many(len(rows), len(boxes)):
+    if reader.as_is or part or not (counts[0] and too_many(*counts)):
         first = reader.box_problems(boxes, rows[:1], box_format)[0]
         where = ": ".join(filter(None, (first.file, first.location, first.message)))
         return (backward_note(kind, len(rows), where),)
     if look_normalized(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
         raise InputError(normalized_problem(reader.path, kind, example))
-    looks, hint = "", _CORRECT
+    looks, hint = "", reader.correct
     if box_format == "xyxy":
         looks, _ = exchanged(boxes, reader.corner_names)
         if reader.swapped and not looks and not len(backward(*encode_boxes(boxes, "xywh"))):

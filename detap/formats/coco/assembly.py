@@ -3,23 +3,22 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.checks.box_stats import survey_values
 from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
 from detap.checks.tables import (
     box_notes,
-    negative_size_error,
     scores_outside_note,
     zero_area_detections,
     zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.formats.coco.columns import TruthColumns, unknown_classes
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
 from detap.formats.coco.records import LISTS, no_common_id
@@ -34,7 +33,6 @@ from detap.tables.detection import (
     GroundTruth,
     Name,
     distinct_name,
-    encode_boxes,
 )
 from detap.tables.notes import (
     AS_IS,
@@ -43,10 +41,7 @@ from detap.tables.notes import (
     INSIST,
     NO_DETECTIONS,
     backward,
-    backward_note,
     class_map_hint,
-    exchanged,
-    too_many,
 )
 from detap.text_input import join_names
 
@@ -72,16 +67,49 @@ _TRUTH_NOTES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """The origin of columns."""
+class Source(RowReader):
+    """The origin of columns; `record` returns the location of a row's record."""
 
-    file: SourceFile
-    limits: Limits
-    as_is: bool  # failed plausibility checks are warnings
-    location: Callable[[int], str]  # of a row's record
-    box_format: str = "xywh"  # of the file
-    hint: str = ""  # for boxes of negative size; by default that of the box format
+    def __init__(
+        self,
+        file: SourceFile,
+        limits: Limits,
+        as_is: bool,
+        record: Callable[[int], str],
+        box_format: str = "xywh",
+        *,
+        hint: str = "",
+    ) -> None:
+        self.file, self.path = file, shown(file.path)
+        self.limits, self.as_is = limits, as_is
+        self.record, self.box_format = record, box_format
+        self.correct = hint or f"expected {BOX_LAYOUTS[box_format]}"
+        self._has_option = box_format == "xyxy" and not hint
+
+    def location(self, row: int) -> tuple[str, str]:
+        """Return the file of a row, and the location of its record."""
+        return self.path, self.record(row)
+
+    def box_problem(self, box: list[float], box_format: str) -> str:
+        """Return the message for corners of negative size, in the format of the file."""
+        x, y, right, bottom = box
+        side = "width" if right < x else "height"
+        if self.box_format != "xyxy":
+            right, bottom = right - x, bottom - y
+        if self.box_format == "cxcywh":
+            x, y = x + right / 2, y + bottom / 2
+        values = ", ".join(f"{value:g}" for value in (x, y, right, bottom))
+        return f"bbox has a negative {side}: [{values}]"
+
+    def negative_size_notes(
+        self, kind: str, table: GroundTruth | Detections, selected: Flags | None = None
+    ) -> tuple[Note, ...]:
+        """Note boxes of negative size; raise InputError if many `selected` rows have one."""
+        xywh = f"{BOX_LAYOUTS['xywh']} use {BOX_OPTIONS[kind]} xywh"
+        self.swapped = f"{self.correct}; for {xywh}" if self._has_option else ""
+        rows = backward(table.corners, table.box_area)
+        box_format = "xyxy" if self.box_format == "xyxy" else "xywh"
+        return negative_size_notes(kind, self, table.corners, box_format, rows, selected=selected)
 
 
 def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
@@ -101,7 +129,7 @@ def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     """Return the ground-truth table with its notes and distinct class names."""
     table = columns.table
-    negative = _negative_size_notes("ground-truth", source, table)
+    negative = source.negative_size_notes("ground-truth", table)
     names, name_notes = _distinct_names(table.class_ids, columns.class_names)
     as_is = (AS_IS,) if source.as_is else ()
     notes = (*as_is, *_truth_notes(columns, source.box_format), *negative, *name_notes)
@@ -192,7 +220,7 @@ def detection_table(
     """
     count = len(ground_truth.class_ids)
     known, unknown = table.label < count, unknown_classes(table, count)
-    negative = _negative_size_notes("detections", source, table, known)
+    negative = source.negative_size_notes("detections", table, known)
     sample, category_notes = _check_categories(table, unknown, ground_truth, source)
     has_names = bool(unknown) and unknown.keys() <= category_names.keys()
     only_known = not has_names or not bool(np.isnan(table.score[0]))
@@ -260,50 +288,6 @@ def _sample_of_ids(
         )
         for key, of_image in pairs.images
     )
-
-
-def _negative_size_notes(
-    kind: str,
-    source: Source,
-    columns: GroundTruth | Detections,
-    selected: NDArray[np.bool_] | None = None,
-) -> tuple[Note, ...]:
-    """Note boxes of negative size; raise InputError if many selected rows have one."""
-    rows = backward(columns.corners, columns.box_area)
-    if not len(rows):
-        return ()
-    is_part = source.limits.is_part(kind)
-    counts = len(rows), len(columns.image)
-    if selected is not None:
-        counts = int(selected[rows].sum()), int(selected.sum())
-    if source.as_is or is_part or not (counts[0] and too_many(*counts)):
-        row = int(rows[0])
-        box, _ = _format_negative(columns.corners[row].tolist(), source.box_format)
-        return (backward_note(kind, len(rows), f"{source.location(row)}, {box}"),)
-    file = shown(source.file.path)
-    hint = source.hint or f"expected {BOX_LAYOUTS[source.box_format]}"
-    looks = ""
-    if source.box_format == "xyxy" and not source.hint:
-        looks = exchanged(columns.corners)[0]
-        if not looks and not len(backward(*encode_boxes(columns.corners, "xywh"))):
-            hint += f"; for {BOX_LAYOUTS['xywh']} use {BOX_OPTIONS[kind]} xywh"
-    problems = []
-    for row in rows[: source.limits.problems].tolist():
-        box, message = _format_negative(columns.corners[row].tolist(), source.box_format)
-        problems.append(Problem(file, source.location(row), f"{message}: {box}", hint))
-    raise negative_size_error(file, len(rows), len(columns.image), problems, looks)
-
-
-def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
-    """Return the text of a box of negative size, and the message."""
-    x, y, right, bottom = corners
-    side = "width" if right < x else "height"
-    if box_format != "xyxy":
-        right, bottom = right - x, bottom - y
-    if box_format == "cxcywh":
-        x, y = x + right / 2, y + bottom / 2
-    box = ", ".join(f"{value:g}" for value in (x, y, right, bottom))
-    return f"[{box}]", f"bbox has a negative {side}"
 
 
 def _detection_notes(

@@ -16,7 +16,6 @@ from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.records import as_spans, plain_segmentation
 from detap.formats.json.document import RecordList, loaded
-from detap.io.paths import shown
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
@@ -219,8 +218,7 @@ def _wrong_sizes(
 
 
 def _refuse(problems: Iterable[tuple[int, str, str]], source: Source) -> None:
-    file = shown(source.file.path)
-    listed = [Problem(file, source.location(row), text, hint) for row, text, hint in problems]
+    listed = [Problem(*source.location(row), text, hint) for row, text, hint in problems]
     if listed:
         limit = source.limits.problems
         raise InputError(listed[:limit], max(len(listed) - limit, 0))
