@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from detap.display import Brief
 from detap.errors import InputError, Problem
+from detap.io.json_text import short_json
+from detap.io.problems import FaultError
 from detap.tables import _runs
 
 Wide = NDArray[np.int64]
@@ -21,6 +23,8 @@ MOST_PIXELS = 2**32 - 1
 """Maximal number of pixels of a mask."""
 
 UNKNOWN = -1
+
+_LISTS = (list, tuple, np.ndarray)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,6 +137,45 @@ class Masks(Brief):
             np.concatenate([p.ring_end + n for p, n in zip(parts, points, strict=False)]),
             np.concatenate([part.points for part in parts]),
         )
+
+
+def read_rle(size: Any, counts: Any) -> tuple[list[int], NDArray[np.uint32]]:
+    """Return height and width, and the runs, of COCO's RLE; raise FaultError if it is invalid."""
+    sides = list(size) if isinstance(size, _LISTS) else []
+    if len(sides) != 2 or not all(_is_whole(side) and 0 < side < 2**31 for side in sides):
+        raise FaultError(f"size is {short_json(size)}, expected [height, width] as integers > 0")
+    height, width = map(int, sides)
+    if height * width > MOST_PIXELS:
+        pixels = f"size is {short_json(size)} ({height * width} pixels)"
+        raise FaultError(f"{pixels}, the limit is {MOST_PIXELS}")
+    runs = _decoded(counts) if isinstance(counts, str | bytes) else _listed(counts)
+    total = int(runs.sum(dtype=np.uint64))
+    if total != height * width:
+        expected = f"expected {height * width} for size [{height}, {width}]"
+        raise FaultError(f"counts sum to {total}, {expected}", "size is [height, width]")
+    return [height, width], runs
+
+
+def _decoded(text: str | bytes) -> NDArray[np.uint32]:
+    data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    runs = _runs.decoded(data, MOST_PIXELS)
+    if isinstance(runs, str):
+        raise FaultError(f"counts {runs}", "encode the mask again")
+    return runs
+
+
+def _listed(counts: Any) -> NDArray[np.uint32]:
+    if not isinstance(counts, _LISTS):
+        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
+    for i, value in enumerate(counts):
+        if not (_is_whole(value) and 0 <= value <= MOST_PIXELS):
+            raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
+    return np.array(counts).astype(np.uint32)
+
+
+def _is_whole(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
+    return is_number and bool(value == value // 1)
 
 
 class SizedMasks(NamedTuple):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.tables import _runs
+from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST, Columns, as_array
-from detap.tables.masks import MOST_PIXELS, Masks
+from detap.tables.masks import MOST_PIXELS, Masks, read_rle
 
 Floats = NDArray[np.float64]
 Column = Any
@@ -34,7 +34,6 @@ def _check_range(columns: Columns, what: str, values: Floats) -> None:
 
 _FORMS = "expected bitmaps (n, H, W), or a list of RLE {'size', 'counts'}"
 _FLAGS = "expected bool, or uint8 of 0 and 1 (e.g. masks > 0.5)"
-_SIZE = "expected [height, width], integers > 0"
 
 
 class _Masks:
@@ -110,32 +109,11 @@ def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> M
     for key in ("size", "counts"):
         if key not in value:
             columns.fail(f"masks has no {key}", _FORMS, location)
-    size = np.array(value["size"], object).ravel().tolist()
-    valid = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in size)
-    if len(size) != 2 or not valid or min(size) < 1 or size[0] * size[1] > MOST_PIXELS:
-        columns.fail(f"size is {value['size']!r:.60}", _SIZE, location)
-    height, width = map(int, size)
-    runs = _decoded(columns, value["counts"], location)
-    total = int(runs.sum(dtype=np.uint64))
-    if total != height * width:
-        message = f"counts sum to {total}, expected {height * width} for size [{height}, {width}]"
-        columns.fail(message, "size is [height, width]", location)
-    return Masks.of_runs([(height, width)], [runs])
-
-
-def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]:
-    if isinstance(counts, str | bytes):
-        text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
-        decoded = _runs.decoded(text, MOST_PIXELS)
-        if isinstance(decoded, str):
-            columns.fail(f"counts {decoded}", "encode the mask again", location)
-        return decoded
-    lengths = np.array(counts, object).ravel()
-    valid = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in lengths.tolist()]
-    if not all(valid):
-        hint = "expected integers >= 0, or an RLE string"
-        columns.fail(f"counts is {counts!r:.60}", hint, location)
-    return lengths.astype(np.uint32)
+    try:
+        size, runs = read_rle(value["size"], value["counts"])
+    except FaultError as fault:
+        columns.fail(fault.message, fault.hint, location)
+    return Masks.of_runs([(size[0], size[1])], [runs])
 
 
 # --- keypoints

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables import _runs
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Name
-from detap.tables.masks import MOST_PIXELS
+from detap.tables.masks import read_rle
 from detap.tables.notes import BOX_LAYOUTS
 
 Record = dict[str, Any]
@@ -193,7 +191,6 @@ _GEOMETRIES = ("segmentation", "keypoints", "poly")
 _MOST_DEGREES = 1e6
 _KEYPOINTS = "[x, y, v, x, y, v, ...]"
 _SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
-_SIZE = "[height, width] as integers > 0"
 _MIN_VALUES = 6
 """Values of a polygon with an area; pycocotools requires them of the first only."""
 
@@ -409,54 +406,6 @@ def _plain_rle(value: dict[str, Any]) -> dict[str, Any]:
     for key in ("size", "counts"):
         if key not in value:
             raise FaultError(f"segmentation has no {key}, expected {_SEGMENTATION}")
-    height, width = _parse_size(value["size"])
-    counts = value["counts"]
-    if isinstance(counts, str):
-        runs = _parse_compressed(counts)
-    elif isinstance(counts, list):
-        runs = _parse_uncompressed(counts)
-        counts = runs.tolist()
-    else:
-        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
-    total = int(runs.sum(dtype=np.uint64))
-    if total != height * width:
-        raise FaultError(
-            f"counts sum to {total}, expected {height * width} for size [{height}, {width}]",
-            "size is [height, width]",
-        )
-    return {"size": [height, width], "counts": counts}
-
-
-def _parse_size(value: Any) -> tuple[int, int]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
-    for number in value:
-        is_integer = (
-            isinstance(number, int | float)
-            and not isinstance(number, bool)
-            and number == number // 1
-        )
-        if not (is_integer and 0 < number < 2**31):
-            raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
-    height, width = int(value[0]), int(value[1])
-    if height * width > MOST_PIXELS:
-        pixels = height * width
-        raise FaultError(
-            f"size is {short_json(value)} ({pixels} pixels), the limit is {MOST_PIXELS}"
-        )
-    return height, width
-
-
-def _parse_compressed(text: str) -> NDArray[np.uint32]:
-    runs = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
-    if isinstance(runs, str):
-        raise FaultError(f"counts {runs}", "encode the mask again")
-    return runs
-
-
-def _parse_uncompressed(counts: list[Any]) -> NDArray[np.uint32]:
-    for i, value in enumerate(counts):
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (is_number and 0 <= value <= MOST_PIXELS and value == value // 1):
-            raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
-    return np.array(counts, np.uint32)
+    size, runs = read_rle(value["size"], value["counts"])
+    is_text = isinstance(value["counts"], str)
+    return {"size": size, "counts": value["counts"] if is_text else runs.tolist()}
