@@ -31,7 +31,7 @@ from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.attributes import Attributes
 from detap.formats.text.lines import LineForm
-from detap.formats.text.reader import read_lines
+from detap.formats.text.reader import Rows, read_lines
 from detap.formats.voc._scan import Annotations as Scanned
 from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
@@ -253,9 +253,9 @@ def voc_xml(data: bytes) -> str:
     slow = [(name, corners, flag) for name, flag, corners, _ in annotation.objects]
     if is_scanned:
         size = scanned.width, scanned.height
-        _, name, difficult, corners, words = scanned.columns()
-        columns = zip(name.tolist(), corners.tolist(), difficult.tolist(), strict=True)
-        fast = [(words[word].decode(), box, flag) for word, box, flag in columns]
+        rows = Rows.of(scanned, str)
+        columns = zip(rows.name.tolist(), rows.table(4).tolist(), rows.flag.tolist(), strict=True)
+        fast = [(rows.names[word], box, flag) for word, box, flag in columns]
         _differ(not same(fast, slow), "the readers read different objects")
         _differ(not same(size, annotation.size), "the readers read different sizes")
     _compare_with_element_tree(data, slow)
@@ -404,8 +404,8 @@ def labelling(name: str) -> Callable[[bytes], str]:
 class _FallingBack(Scanner):
     """Leaves every line to the fallback reader."""
 
-    def scan(self, lines: bytes) -> bool:
-        del lines
+    def scan(self, lines: bytes, line: int) -> bool:
+        del lines, line
         return False
 
 
@@ -437,7 +437,7 @@ def open_images_rows(data: bytes) -> str:
     _differ(words[0] != words[1], "the readers read different words")
     _differ(fast.corners.tobytes() != slow.corners.tobytes(), "the readers read different boxes")
     _differ(fast.group_of.tobytes() != slow.group_of.tobytes(), "other groups")
-    lines_ = [(rows.unknown, *map(rows.line, range(len(rows)))) for rows in (fast, slow)]
+    lines_ = [(rows.unknown, *rows.line.tolist()) for rows in (fast, slow)]
     _differ(lines_[0] != lines_[1], "the readers count lines differently")
     return "valid"
 

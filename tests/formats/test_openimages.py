@@ -181,7 +181,7 @@ def test_byte_order_mark_line_ends_blanks_and_gzip(tmp_path: Path) -> None:
     assert truth.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
     assert truth.classes == ("dog",)
     rows = read_rows(str(path), Problems(9), DEFAULT_LIMITS, scored=False)
-    assert [rows.line(0), rows.line(1)] == [3, 6]
+    assert rows.line.tolist() == [3, 6]
 
 
 # --- fractions and pixels
@@ -511,7 +511,7 @@ def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.Monke
         str(written(tmp_path, PLAIN, *lines)), Problems(9), DEFAULT_LIMITS, scored=False
     )
     assert len(parts) == 199
-    assert [parts.line(row) for row in (0, 89, 90, 91, 198)] == [2, 91, 92, 94, 201]
+    assert parts.line[[0, 89, 90, 91, 198]].tolist() == [2, 91, 92, 94, 201]
     assert parts.corners.tobytes() == whole.corners.tobytes()
     assert [parts.images[n] for n in parts.image] == [whole.images[n] for n in whole.image]
 

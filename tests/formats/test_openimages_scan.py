@@ -40,29 +40,30 @@ def test_lines_of_open_images(columns: list[int], line: bytes, regular: bool) ->
     numbers = 5 if 4 in columns else 4
     scanner = Scanner(columns, numbers, 0.0, 1.0)
     first = b",".join(b"0" if column > -4 else b"" for column in columns) + b"\n"
-    assert scanner.scan(line) == regular
+    assert scanner.scan(line, 2) == regular
     before = len(scanner)
     assert before == (regular and line != b"")
-    assert scanner.scan(first + line) == regular  # an irregular line leaves no row of its block
+    assert scanner.scan(first + line, 2) == regular  # an irregular line leaves no row of its block
     assert len(scanner) == (2 * before + 1 if regular else 0)
 
 
 def test_rows_of_open_images_by_hand() -> None:
     scanner: Any = Scanner([-2, -1, -3, 0, 1, 2, 3, -4], 4, 0.0, 1.0)
-    assert scanner.scan(b"i.1,z,c,0,1,0,1,-1\ni2,z,c,1,0,1,0,0\n")
+    assert scanner.scan(b"i.1,z,c,0,1,0,1,-1\ni2,z,c,1,0,1,0,0\n", 2)
     assert not scanner.has_points  # the point of a name is none of a number
-    assert scanner.scan(b"i2,z,d,0.25,1,0,1,1\n")
+    assert scanner.scan(b"i2,z,d,0.25,1,0,1,1\n", 4)
     assert scanner.has_points
-    assert scanner.scan(b"i3,z,d,0,1,0,1,\n")
+    assert scanner.scan(b"i3,z,d,0,1,0,1,\n", 6)
     assert scanner.has_points
-    scanner.add(b"i2", b"e", [0.5, 1, 2, 3], 2)
+    scanner.add(scanner.image(b"i2"), 8, b"e", [0.5, 1, 2, 3], 2)
     assert len(scanner) == 5
-    image, label, images, labels, group, numbers = scanner.columns_of_rows()
-    assert images == [b"i.1", b"i2", b"i3"]
+    image, line, label, group, _, numbers, labels = scanner.columns()
+    assert scanner.images() == [b"i.1", b"i2", b"i3"]
     assert labels == [b"c", b"d", b"e"]
     assert image.tolist() == [0, 1, 1, 2, 1]
+    assert line.tolist() == [2, 3, 4, 6, 8]
     assert label.tolist() == [0, 0, 1, 1, 2]
     assert group.tolist() == [2, 0, 1, 0, 2]
     expected = [[0, 1, 0, 1], [1, 0, 1, 0], [0.25, 1, 0, 1], [0, 1, 0, 1], [0.5, 1, 2, 3]]
-    assert numbers.tolist() == expected
+    assert numbers.reshape(-1, 4).tolist() == expected
     assert len(scanner) == 0

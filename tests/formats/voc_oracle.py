@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from detap.formats.reading.attributes import Attributes
+from detap.formats.text.reader import Rows
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
@@ -24,9 +25,9 @@ def scan_annotation(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
         assert len(scanned) == 0
         return None
     size = scanned.width, scanned.height
-    _, name, difficult, corners, words = scanned.columns()
-    rows = zip(name.tolist(), difficult.tolist(), corners.tolist(), strict=True)
-    return [(words[at].decode(), flag, _hex(box)) for at, flag, box in rows], _hex(size)
+    rows = Rows.of(scanned, str)
+    columns = zip(rows.name.tolist(), rows.flag.tolist(), rows.table(4).tolist(), strict=True)
+    return [(rows.names[at], flag, _hex(box)) for at, flag, box in columns], _hex(size)
 
 
 def read_annotation_by_lxml(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:

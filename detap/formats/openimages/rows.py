@@ -6,7 +6,6 @@ problems. The file is never in memory as a whole.
 
 import csv
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -48,6 +47,7 @@ class Rows:
     """The boxes of a file, N of them in its order."""
 
     image: Integers  # (N,): index into `images`
+    line: Integers  # (N,)
     label: Integers  # (N,): index into `labels`
     images: tuple[str, ...]  # words of the file, in input order
     labels: tuple[str, ...]
@@ -57,15 +57,10 @@ class Rows:
     group_of: Flags
     unknown: int  # rows with an unknown group flag
     commas: bool  # True if numbers have decimal commas
-    blanks: list[int]  # the row after each blank line
     sha256: str = ""  # if `limits` asks for digests and the file is not compressed
 
     def __len__(self) -> int:
         return len(self.image)
-
-    def line(self, row: int) -> int:
-        """Return the line of a row, from 1."""
-        return row + 2 + bisect_right(self.blanks, row)
 
 
 def read_rows(
@@ -114,7 +109,6 @@ class _Reader:
         self.scanner = Scanner([], len(self.numeric), self.low, self.high)
         self.decimal_mark = ""
         self.line = 0
-        self.blanks: list[int] = []
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of complete lines."""
@@ -150,7 +144,7 @@ class _Reader:
                 if not lines:
                     continue
             # The fast reader supports only decimal points.
-            if self.decimal_mark != "," and self.scanner.scan(lines):
+            if self.decimal_mark != "," and self.scanner.scan(lines, self.line + 1):
                 self.line += lines.count(b"\n")
                 self.decimal_mark = "." if self.scanner.has_points else self.decimal_mark
             else:
@@ -180,17 +174,15 @@ class _Reader:
 
     def _read_fallback(self, lines: bytes) -> None:
         for fields in self._fields(lines.removesuffix(b"\n")):
-            if not fields:
-                self.blanks.append(len(self.scanner))
-                continue
             row = {name: fields[k] for name, k in self.columns.items() if k < len(fields)}
-            if fault := self._fault(fields, row):
+            if fields and (fault := self._fault(fields, row)):
                 self.problems.add(shown(self.stream.path), f"line {self.line}", *fault)
-            elif not self.problems.count:
+            elif fields and not self.problems.count:
                 image, label = (row[name].encode() for name in _NAMES)
                 texts = [row[name].replace(",", ".") for name in self.numeric]
                 values = [float(text or "nan") for text in texts]
-                self.scanner.add(image, label, values, _GROUPS[row.get(_GROUP, "")])
+                group = _GROUPS[row.get(_GROUP, "")]
+                self.scanner.add(self.scanner.image(image), self.line, label, values, group)
 
     def _header(self, header: Sequence[str]) -> None:
         """Find the index of each column."""
@@ -264,13 +256,14 @@ class _Reader:
 
     def rows(self) -> Rows:
         """Return the rows."""
-        image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
+        image, line, label, group, _, numbers, labels = self.scanner.columns()
         values = numbers.reshape(-1, len(self.numeric))
         # Words of a partly scanned block may have no rows.
-        image_names, image = used_names(image, images, str)
+        image_names, image = used_names(image, self.scanner.images(), str)
         label_names, label = used_names(label, labels, str)
         return Rows(
             image,
+            line,
             label,
             image_names,
             label_names,
@@ -280,6 +273,5 @@ class _Reader:
             group == 1,
             int(np.count_nonzero(group == 2)),
             self.decimal_mark == ",",
-            self.blanks,
             self.digest.hexdigest() if self.digest is not None else "",
         )

@@ -179,7 +179,7 @@ class _Read(RowReader):
         """Raise InputError for rows with their messages."""
         problems = Problems(self.limits.problems)
         for row, message in faults:
-            problems.add(self.path, f"line {self.rows.line(row)}", message, hint)
+            problems.add(self.path, f"line {self.rows.line[row]}", message, hint)
         problems.raise_any()
 
     def _check_stems(self) -> None:
@@ -221,7 +221,7 @@ class _Read(RowReader):
             return (
                 f"class {quote(self.classes[self._label[row]])} of image {quote(image)} has "
                 f"Confidence {score[row]:g}, and {score[earlier[row]]:g} in line "
-                f"{self.rows.line(int(earlier[row]))}"
+                f"{self.rows.line[earlier[row]]}"
             )
 
         rows = np.flatnonzero(score != score[earlier]).tolist()
@@ -322,7 +322,7 @@ class _Read(RowReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and line of a box."""
-        return self.path, f"line {self.rows.line(int(self.origin[row]))}"
+        return self.path, f"line {self.rows.line[self.origin[row]]}"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""

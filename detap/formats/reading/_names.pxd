@@ -126,3 +126,9 @@ cdef inline int32_t names_find(
     names.slots[slot] = number + 1
     names.hashes[slot] = mixed
     return number
+
+
+cdef inline list names_texts(const Names *names):
+    """Return all words, as bytes."""
+    cdef int32_t at
+    return [names.text[names.start[at] : names.start[at + 1]] for at in range(names.count)]

@@ -9,9 +9,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp
 
-from detap.formats.reading._names cimport Names, names_close, names_find, names_open
-from detap.formats.text._rows cimport scan_number
-from detap.tables._columns cimport grow, take
+from detap.formats.reading._names cimport names_close, names_find, names_open, names_texts
+from detap.tables._columns cimport Buffer, put, put_integer, put_number, take
 
 import numpy as np
 
@@ -30,7 +29,62 @@ cdef inline const char *_skip_word(const char *at, const char *end) noexcept:
     return at
 
 
-cdef class RaggedLines:
+cdef class RowColumns:
+    """Rows with a file, a line, a word, a flag and any number of numbers."""
+
+    def __cinit__(self, *_, **__):
+        names_open(&self.words)
+
+    def __dealloc__(self):
+        names_close(&self.words)
+        free(self.rows.at)
+        free(self.ends.at)
+        free(self.numbers.at)
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    def add(
+        self, int32_t file, int32_t line, bytes word, object numbers: Iterable[float], int32_t flag
+    ) -> None:
+        """Append a row."""
+        cdef int32_t name = names_find(&self.words, word, len(word), True)
+        cdef double value
+        cdef bint fine = name >= 0
+        for value in numbers:
+            fine = fine and put_number(&self.numbers, value)
+        if not fine or not self.end_row(file, line, name, flag):
+            raise MemoryError
+
+    cdef bint end_row(self, int32_t file, int32_t line, int32_t word, int32_t flag) noexcept nogil:
+        """Complete a row of the last numbers; False if out of memory."""
+        cdef Row *row = <Row *>put(&self.rows, sizeof(Row))
+        if row == NULL:
+            return False
+        row[0] = Row(file, line, word, flag)
+        return put_integer(&self.ends, self.numbers.count)
+
+    cdef void cut(self, Py_ssize_t rows) noexcept nogil:
+        """Drop all but the first rows, and the numbers of a row that was not completed."""
+        self.rows.count = self.ends.count = rows
+        self.numbers.count = (<int64_t *>self.ends.at)[rows - 1] if rows else 0
+
+    def columns(self) -> tuple[
+        NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32],
+        NDArray[np.int64], NDArray[np.float64], list[bytes],
+    ]:
+        """Return the file, line, word index, flag and end of each row, all numbers, and the words.
+
+        The rows are cleared.
+        """
+        heads = np.asarray(take(<void **>&self.rows.at, self.rows.count, 4, 4, b"i"))
+        ends = np.asarray(take(<void **>&self.ends.at, self.ends.count, 1, 8, b"q"))
+        numbers = np.asarray(take(<void **>&self.numbers.at, self.numbers.count, 1, 8, b"d"))
+        self.rows = self.ends = self.numbers = Buffer(NULL, 0, 0)
+        return (*np.ascontiguousarray(heads.T), ends, numbers, names_texts(&self.words))
+
+
+cdef class RaggedLines(RowColumns):
     """The rows of the files read so far.
 
     Parameters
@@ -53,24 +107,14 @@ cdef class RaggedLines:
     """
 
     cdef object odd, accept
-    cdef Names words
-    cdef int32_t *file
-    cdef int32_t *line
-    cdef int32_t *word
-    cdef uint8_t *flag
-    cdef int64_t *end
-    cdef double *numbers
-    cdef Py_ssize_t rows, rows_capacity, used, capacity
     cdef Py_ssize_t first, second, polygon, shorter, lead
     cdef bytes unflagged, flagged
-    cdef int32_t current
 
     def __cinit__(
         self, object odd: Callable[[int, int, bytes], tuple[bytes, list[float], bool] | None],
         object accept: Callable[[bytes], bool], *, tuple counts: tuple[int, ...], Py_ssize_t polygon=0,
         Py_ssize_t shorter=0, Py_ssize_t lead=0, tuple last: tuple[bytes, ...] = (),
     ):
-        names_open(&self.words)
         self.odd = odd
         self.accept = accept
         self.first, self.second = counts[0], counts[len(counts) - 1]
@@ -79,46 +123,39 @@ cdef class RaggedLines:
         if last:
             self.unflagged, self.flagged = last
 
-    def __dealloc__(self):
-        names_close(&self.words)
-        free(self.file)
-        free(self.line)
-        free(self.word)
-        free(self.flag)
-        free(self.end)
-        free(self.numbers)
-
-    def __len__(self) -> int:
-        return self.rows
-
     def read(self, bytes data, int32_t file, Py_ssize_t most) -> None:
         """Append the rows of a file, until there are more than `most`; none if `odd` raises."""
-        cdef Py_ssize_t rows = self.rows, used = self.used
+        cdef Py_ssize_t rows = self.rows.count
         cdef const char *at = data
         cdef const char *end = at + len(data)
         cdef const char *stop
         cdef const char *behind
         cdef int32_t line = 0
-        self.current = file
         try:
-            while at < end and self.rows <= most:
+            while at < end and self.rows.count <= most:
                 line += 1
                 stop = <const char *>memchr(at, c'\n', end - at)
                 stop = end if stop == NULL else stop
                 behind = stop - 1 if stop > at and (stop - 1)[0] == c'\r' else stop
-                if not self.add_regular(at, behind, line):
-                    self.add_odd(at[:behind - at], line)
+                if not self.add_regular(at, behind, file, line):
+                    self.cut(self.rows.count)
+                    row = self.odd(file, line, at[:behind - at])
+                    if row is not None:
+                        self.add(file, line, *row)
                 at = stop + 1
         except BaseException:
-            self.rows, self.used = rows, used
+            self.cut(rows)
             raise
 
-    cdef int add_regular(self, const char *at, const char *end, int32_t line) except -1:
+    cdef int add_regular(
+        self, const char *at, const char *end, int32_t file, int32_t line
+    ) except -1:
         """Append a line if it is regular; return 1 if it is, or is blank, and else 0."""
         cdef const char *word
-        cdef Py_ssize_t column = 0, used = self.used
+        cdef Py_ssize_t column = 0, first = self.numbers.count
         cdef int32_t name = -1
         cdef bint flag = False
+        cdef double value = 0
         at = _skip_blanks(at, end)
         if at == end:
             return True
@@ -139,102 +176,27 @@ cdef class RaggedLines:
                 if not flag and not _is(at, end, self.unflagged):
                     return False
                 at = _skip_word(at, end)
-            elif not self.reserve(used + 1) or not scan_number(at, end, &at, &self.numbers[used]):
+            elif not scan_number(at, end, &at, &value) or fabs(value) >= LARGE:
                 return False
-            elif fabs(self.numbers[used]) >= LARGE:
+            elif not put_number(&self.numbers, value):
                 return False
-            else:
-                used += 1
             word = at
             at = _skip_blanks(at, end)
             if at == word and at < end:
                 return False
             column += 1
-        return name >= 0 and self.fits(used - self.used) and self.end_row(name, used, flag, line)
+        return (
+            name >= 0 and self.fits(self.numbers.count - first, value)
+            and self.end_row(file, line, name, flag)
+        )
 
-    cdef bint fits(self, Py_ssize_t count) noexcept:
-        """Return True if a line may have as many numbers as were read."""
-        cdef double last
-        if self.shorter > 0 and count >= self.shorter:
-            last = self.numbers[self.used + count - 1]
-            if last != floor(last):
-                return True
+    cdef bint fits(self, Py_ssize_t count, double last) noexcept:
+        """Return True if a line may have as many numbers as were read, with this last one."""
         return (
             count == self.first or count == self.second
+            or (self.shorter > 0 and count >= self.shorter and last != floor(last))
             or (self.polygon > 0 and count >= self.polygon and (count - self.polygon) % 2 == 0)
         )
-
-    cdef add_odd(self, bytes text, int32_t line):
-        """Append a line as `odd` reads it."""
-        cdef bytes word
-        cdef Py_ssize_t used = self.used
-        cdef int32_t name
-        row = self.odd(self.current, line, text)
-        if row is None:
-            return
-        word, values, flag = row
-        name = names_find(&self.words, word, len(word), True)
-        if name < 0 or not self.reserve(used + len(values)):
-            raise MemoryError
-        for value in values:
-            self.numbers[used] = value
-            used += 1
-        if not self.end_row(name, used, flag, line):
-            raise MemoryError
-
-    cdef bint reserve(self, Py_ssize_t count) noexcept:
-        """Make space for so many numbers; False if out of memory."""
-        cdef Py_ssize_t capacity = count + count // 2 + 4096
-        if count <= self.capacity:
-            return True
-        if not grow(<void **>&self.numbers, capacity, sizeof(double)):
-            return False
-        self.capacity = capacity
-        return True
-
-    cdef bint end_row(self, int32_t name, Py_ssize_t used, bint flag, int32_t line) noexcept:
-        """Complete a row whose numbers end at `used`; False if out of memory."""
-        cdef Py_ssize_t row = self.rows, capacity = row + row // 2 + 1024
-        if row == self.rows_capacity:
-            if not (
-                grow(<void **>&self.file, capacity, sizeof(int32_t))
-                and grow(<void **>&self.line, capacity, sizeof(int32_t))
-                and grow(<void **>&self.word, capacity, sizeof(int32_t))
-                and grow(<void **>&self.flag, capacity, 1)
-                and grow(<void **>&self.end, capacity, sizeof(int64_t))
-            ):
-                return False
-            self.rows_capacity = capacity
-        self.file[row] = self.current
-        self.line[row] = line
-        self.word[row] = name
-        self.flag[row] = flag
-        self.end[row] = self.used = used
-        self.rows = row + 1
-        return True
-
-    def columns(self) -> tuple[
-        NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_],
-        NDArray[np.int64], NDArray[np.float64], list[bytes],
-    ]:
-        """Return the file, line, word index, flag and end of each row, all numbers, and the words.
-
-        The rows are cleared.
-        """
-        cdef const Names *words = &self.words
-        cdef Py_ssize_t rows = self.rows, used = self.used
-        cdef int32_t at
-        columns = (
-            take(<void **>&self.file, rows, 1, sizeof(int32_t), b"i"),
-            take(<void **>&self.line, rows, 1, sizeof(int32_t), b"i"),
-            take(<void **>&self.word, rows, 1, sizeof(int32_t), b"i"),
-            take(<void **>&self.flag, rows, 1, 1, b"?"),
-            take(<void **>&self.end, rows, 1, sizeof(int64_t), b"q"),
-            take(<void **>&self.numbers, used, 1, sizeof(double), b"d"),
-        )
-        self.rows = self.rows_capacity = self.used = self.capacity = 0
-        texts = [words.text[words.start[at]:words.start[at + 1]] for at in range(words.count)]
-        return (*map(np.asarray, columns), texts)
 
 
 cdef bint _is(const char *at, const char *end, bytes word) noexcept:

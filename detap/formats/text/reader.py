@@ -11,7 +11,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped, images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth
 from detap.formats.by_name.problems import RowReader, refuse_empty
-from detap.formats.text._ragged import RaggedLines
+from detap.formats.text._ragged import RaggedLines, RowColumns
 from detap.formats.text.folder import Folder, contents, select_images
 from detap.formats.text.lines import SWAPPED, LineForm, decoded
 from detap.io import stream as files
@@ -38,6 +38,13 @@ class Rows:
     flag: Flags
     numbers: Floats
     ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, scanned: RowColumns, resolve: Callable[[str], str]) -> "Rows":
+        """Return the rows of a scanner, with their words resolved."""
+        file, line, word, flag, ends, numbers, words = scanned.columns()
+        names, name = used_names(word, words, resolve)
+        return cls(file, line, name, names, flag != 0, numbers, ends)
 
     def __len__(self) -> int:
         return len(self.file)
@@ -227,9 +234,7 @@ def read_lines(
             problems.add(path, "", fault.message, fault.hint)
         if len(rows) > most:
             break
-    file, line, word, flag, ends, numbers, words = rows.columns()
-    names, name = used_names(word, words, form.resolve)
-    return Rows(file, line, name, names, flag, numbers, ends)
+    return Rows.of(rows, form.resolve)
 
 
 class _Lines:

@@ -5,16 +5,14 @@ attributes, and text in UTF-8, perhaps with ``&amp;``. The reader uses lxml for 
 else, or an unexpected object. So the checks below must be at least as strict as XML.
 """
 
-from libc.math cimport NAN, isnan, isfinite
+from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
-from detap.formats.reading._names cimport Names, names_close, names_find, names_open
-from detap.formats.text._rows cimport Rows, rows_close, rows_open, rows_reserve, scan_number
-from detap.tables._columns cimport take
-
-import numpy as np
+from detap.formats.reading._names cimport Names, names_find
+from detap.formats.text._ragged cimport RowColumns, scan_number
+from detap.tables._columns cimport put_number
 
 
 cdef enum:
@@ -187,123 +185,8 @@ cdef bint _take_text(
     return True
 
 
-cdef bint _take_object(const Object *current, int32_t file, Rows *rows) noexcept nogil:
-    """Append a complete object; False if it is unexpected."""
-    cdef int i
-    cdef int required = (
-        1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
-        | 1 << <int>YMAX
-    )
-    cdef double width = current.corners[2] - current.corners[0]
-    cdef double height = current.corners[3] - current.corners[1]
-    if current.seen & required != required or not isfinite(width * height):
-        return False
-    if not rows_reserve(rows):
-        return False
-    rows.file[rows.count] = file
-    rows.name[rows.count] = current.name
-    rows.flag[rows.count] = current.difficult
-    for i in range(4):
-        rows.values[4 * rows.count + i] = current.corners[i]
-    rows.count += 1
-    return True
-
-
-cdef bint _scan_annotation(
-    const char *at, const char *end, int32_t file, int deepest, Rows *rows, Names *names,
-    double *size,
-) noexcept nogil:
-    """Append the objects of one file and set the image's size; False to fall back."""
-    cdef Open[DEEPEST] stack
-    cdef Object current
-    cdef int depth = 0
-    cdef bint sized = False
-    cdef Role role
-    cdef const char *tag
-    cdef const char *text = NULL
-    cdef size_t length
-    current.seen = 0
-    current.name = 0
-    current.difficult = False
-    at = _skip_blanks(at, end)
-    while True:
-        # Now `at` is at a "<", or at what should be one.
-        if end - at < 2 or at[0] != c'<':
-            return False
-        at += 1
-        if at[0] == c'/':
-            if depth == 0:
-                return False
-            tag = at + 1
-            length = stack[depth - 1].length
-            if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
-                return False
-            role = stack[depth - 1].role
-            if role >= NAME and not _take_text(role, text, at - 1, &current, size, names):
-                return False
-            at = _skip_blanks(tag + length, end)
-            if at == end or at[0] != c'>':
-                return False
-            at += 1
-        else:
-            tag = at
-            at = _skip_name(at, end)
-            if at == NULL or depth == deepest:
-                return False
-            length = at - tag
-            if depth == 0:
-                role = ROOT
-                if not is_word(tag, length, b"annotation", 10):
-                    return False
-            else:
-                if stack[depth - 1].role >= NAME:
-                    return False
-                role = _role(stack[depth - 1].role, tag, length)
-                if role != OBJECT and _is_object_miswritten(tag, length):
-                    return False
-            at = _skip_blanks(at, end)
-            if at == end:
-                return False
-            if role == OBJECT:
-                current.seen = 0
-                current.difficult = False
-            elif role == BOX:
-                if current.seen & 1 << <int>BOX:
-                    return False
-                current.seen |= 1 << <int>BOX
-            elif role == SIZE:
-                if sized:
-                    return False
-                sized = True
-            if at[0] == c'>':
-                at += 1
-                stack[depth].tag = tag
-                stack[depth].length = length
-                stack[depth].role = role
-                depth += 1
-                text = at
-                at = _skip_text(at, end)
-                if at == NULL:
-                    return False
-                continue
-            # An empty element: required elements may not be empty.
-            if end - at < 2 or at[0] != c'/' or at[1] != c'>' or role >= NAME or depth == 0:
-                return False
-            at += 2
-            depth += 1
-        # An element has ended.
-        depth -= 1
-        if role == OBJECT and not _take_object(&current, file, rows):
-            return False
-        if depth == 0:
-            return _skip_blanks(at, end) == end
-        at = _skip_text(at, end)
-        if at == NULL:
-            return False
-
-
-cdef class Annotations:
-    """The objects of the files read so far.
+cdef class Annotations(RowColumns):
+    """The objects of the files read so far; the line of a row is its number in the file, from 1.
 
     Parameters
     ----------
@@ -316,22 +199,12 @@ cdef class Annotations:
         Of the image of the last file, NaN if unknown.
     """
 
-    cdef Rows rows
-    cdef Names names
     cdef int deepest
     cdef double[2] size
+    cdef Py_ssize_t first   # row of the file
 
     def __cinit__(self, int nesting):
-        names_open(&self.names)
-        rows_open(&self.rows, 4)
         self.deepest = min(nesting, DEEPEST)
-
-    def __dealloc__(self):
-        names_close(&self.names)
-        rows_close(&self.rows)
-
-    def __len__(self) -> int:
-        return self.rows.count
 
     @property
     def width(self) -> float:
@@ -343,47 +216,117 @@ cdef class Annotations:
 
     def read(self, bytes data, int32_t file) -> bool:
         """Append the objects of a regular file; return False for others, and append nothing."""
-        cdef size_t count = self.rows.count
         cdef const char *at = data
+        self.first = self.rows.count
         self.size[0] = self.size[1] = NAN
-        if _scan_annotation(
-            at, at + len(data), file, self.deepest, &self.rows, &self.names, self.size
-        ):
+        if self.scan(at, at + len(data), file):
             return True
-        self.rows.count = count
+        self.cut(self.first)
         return False
 
-    def add(self, int32_t file, bytes name, bint difficult, list corners: list[float]) -> None:
-        """Append an object."""
-        cdef Rows *rows = &self.rows
-        cdef int32_t number = names_find(&self.names, name, len(name), True)
+    cdef bint take_object(self, const Object *current, int32_t file) noexcept nogil:
+        """Append a complete object; False if it is unexpected."""
         cdef int i
-        if number < 0 or not rows_reserve(rows):
-            raise MemoryError
-        rows.file[rows.count] = file
-        rows.name[rows.count] = number
-        rows.flag[rows.count] = difficult
-        for i in range(4):
-            rows.values[4 * rows.count + i] = corners[i]
-        rows.count += 1
-
-    def columns(self) -> tuple[
-        NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64], list[bytes]
-    ]:
-        """Return the file, name index, difficult flag and corners of each object, and the names.
-
-        The objects are cleared.
-        """
-        cdef Rows *rows = &self.rows
-        cdef const Names *names = &self.names
-        cdef size_t count = rows.count
-        cdef int32_t at
-        columns = (
-            take(<void **>&rows.file, count, 1, sizeof(int32_t), b"i"),
-            take(<void **>&rows.name, count, 1, sizeof(int32_t), b"i"),
-            take(<void **>&rows.flag, count, 1, 1, b"?"),
-            take(<void **>&rows.values, count, 4, sizeof(double), b"d"),
+        cdef int required = (
+            1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
+            | 1 << <int>YMAX
         )
-        rows.count = rows.capacity = 0
-        texts = [names.text[names.start[at]:names.start[at + 1]] for at in range(names.count)]
-        return (*map(np.asarray, columns), texts)
+        cdef double width = current.corners[2] - current.corners[0]
+        cdef double height = current.corners[3] - current.corners[1]
+        if current.seen & required != required or not isfinite(width * height):
+            return False
+        for i in range(4):
+            if not put_number(&self.numbers, current.corners[i]):
+                return False
+        return self.end_row(
+            file, <int32_t>(self.rows.count - self.first + 1), current.name, current.difficult
+        )
+
+    cdef bint scan(self, const char *at, const char *end, int32_t file) noexcept nogil:
+        """Append the objects of one file and set the image's size; False to fall back."""
+        cdef Open[DEEPEST] stack
+        cdef Object current
+        cdef int depth = 0
+        cdef bint sized = False
+        cdef Role role
+        cdef const char *tag
+        cdef const char *text = NULL
+        cdef size_t length
+        current.seen = 0
+        current.name = 0
+        current.difficult = False
+        at = _skip_blanks(at, end)
+        while True:
+            # Now `at` is at a "<", or at what should be one.
+            if end - at < 2 or at[0] != c'<':
+                return False
+            at += 1
+            if at[0] == c'/':
+                if depth == 0:
+                    return False
+                tag = at + 1
+                length = stack[depth - 1].length
+                if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
+                    return False
+                role = stack[depth - 1].role
+                if role >= NAME and not _take_text(role, text, at - 1, &current, self.size, &self.words):
+                    return False
+                at = _skip_blanks(tag + length, end)
+                if at == end or at[0] != c'>':
+                    return False
+                at += 1
+            else:
+                tag = at
+                at = _skip_name(at, end)
+                if at == NULL or depth == self.deepest:
+                    return False
+                length = at - tag
+                if depth == 0:
+                    role = ROOT
+                    if not is_word(tag, length, b"annotation", 10):
+                        return False
+                else:
+                    if stack[depth - 1].role >= NAME:
+                        return False
+                    role = _role(stack[depth - 1].role, tag, length)
+                    if role != OBJECT and _is_object_miswritten(tag, length):
+                        return False
+                at = _skip_blanks(at, end)
+                if at == end:
+                    return False
+                if role == OBJECT:
+                    current.seen = 0
+                    current.difficult = False
+                elif role == BOX:
+                    if current.seen & 1 << <int>BOX:
+                        return False
+                    current.seen |= 1 << <int>BOX
+                elif role == SIZE:
+                    if sized:
+                        return False
+                    sized = True
+                if at[0] == c'>':
+                    at += 1
+                    stack[depth].tag = tag
+                    stack[depth].length = length
+                    stack[depth].role = role
+                    depth += 1
+                    text = at
+                    at = _skip_text(at, end)
+                    if at == NULL:
+                        return False
+                    continue
+                # An empty element: required elements may not be empty.
+                if end - at < 2 or at[0] != c'/' or at[1] != c'>' or role >= NAME or depth == 0:
+                    return False
+                at += 2
+                depth += 1
+            # An element has ended.
+            depth -= 1
+            if role == OBJECT and not self.take_object(&current, file):
+                return False
+            if depth == 0:
+                return _skip_blanks(at, end) == end
+            at = _skip_text(at, end)
+            if at == NULL:
+                return False

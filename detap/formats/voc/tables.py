@@ -29,7 +29,7 @@ from detap.formats.text.folder import (
     name_of_member,
 )
 from detap.formats.text.lines import LineForm
-from detap.formats.text.reader import FolderReader, Rows, first_words, used_names
+from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.formats.voc._scan import Annotations
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -79,18 +79,15 @@ class AnnotationReader(FolderReader):
                 from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
 
                 annotation = read_annotation(data, path, self.problems, limits, attributes)
-                for each in annotation.objects:
-                    scanned.add(number, each.name.encode(), each.difficult, each.corners)
+                for line, each in enumerate(annotation.objects, 1):
+                    name = each.name.encode()
+                    scanned.add(number, line, name, each.corners, each.difficult)
                     attributes.append(each.attributes)
                 self.sizes[number] = annotation.size
                 self.nested += annotation.nested
                 self.empty += annotation.empty
             self.check_records(len(scanned))
-        file, word, flag, corners, words = scanned.columns()
-        names, name = used_names(word, words, str)
-        line = np.arange(1, len(file) + 1) - np.searchsorted(file, file)
-        ends = 4 * np.arange(1, len(file) + 1)
-        self.rows = Rows(file, line.astype(np.int32), name, names, flag, corners.ravel(), ends)
+        self.rows = Rows.of(scanned, str)
 
 
 def plain_start(data: bytes) -> bytes:
