@@ -5,7 +5,7 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from detap.formats.base import Format
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import RowReader, refuse_empty
-from detap.formats.image_sizes import read_image_sizes, sizes_of
+from detap.formats.image_sizes import GivenSizes, refuse_unknown, sizes_of
 from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.stem_matching import empty_ground_truth, stem_of
@@ -25,7 +25,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems
 from detap.tables.columns import check_scores, indices_in
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import FRACTIONS, backward, exchanged, too_many
 from detap.text_input import quote
 
@@ -65,10 +65,8 @@ def read_ground_truth(
         if labels is not None:
             labels.expand(tree)
         sources += (SourceFile(tree.file, len(tree.above)),)
-    images = sorted({*read.stems, *(read.table or ()), *(labels.stems if labels else ())})
-    sizes = None if read.table is None else sizes_of(images, read.table)
-    if sizes is not None:
-        read.check_sizes(sizes, images)
+    images = sorted({*read.stems, *read.sizes.table, *(labels.stems if labels else ())})
+    sizes = read.sizes.of(images) if read.sizes.table else None
     box_rows = read.box_rows(images, sizes)
     notes = nonzero_notes(
         Note(
@@ -112,22 +110,15 @@ def read_detections(
     assert read.rows.score is not None
     check_scores(read.rows.score, read.location)
     images = sorted(set(read.stems))
-    sizes = None
-    if not of_unknown_size(ground_truth):
-        known = None
-        if ground_truth.image_sizes is not None:
-            rows = ground_truth.image_sizes.tolist()
-            known = sizes_of(images, dict(zip(ground_truth.images, rows, strict=True)))
-        sizes = known
-        if read.table is not None:
-            sizes = sizes_of(images, read.table)
-            if known is not None:
-                read.check_same_sizes(sizes, known, images)
-    if sizes is not None:
+    sizes, known = None, ground_truth.image_sizes
+    if not of_unknown_size(ground_truth) and (known is not None or read.sizes.table):
+        rows = () if known is None else zip(ground_truth.images, known.tolist(), strict=True)
+        of_truth = sizes_of(images, dict(rows))
+        read.sizes.check_against(of_truth, images, read.path, "in the ground truth")
+        sizes = np.where(np.isnan(of_truth), read.sizes.of(images), of_truth)
         # Unknown images are reported later.
         ours = set(ground_truth.images)
         sizes[[name not in ours for name in images]] = 1.0
-        read.check_sizes(sizes, images)
     box_rows = read.box_rows(images, sizes)._replace(score=read.rows.score)
     return objects.detections(box_rows, ground_truth, read, read.sources(), read.notes(sizes))
 
@@ -153,8 +144,7 @@ class _Read(RowReader):
         problems = Problems(limits.problems)
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
-        self.table_file = "" if image_sizes is None else os.fspath(image_sizes)
-        self.table = None if image_sizes is None else read_image_sizes(image_sizes, limits)
+        self.sizes = GivenSizes.read(None, image_sizes, limits)
         self.rows = read_rows(
             self.given, problems, limits, scored=scored, as_is=as_is, labels=labels
         )
@@ -283,40 +273,12 @@ class _Read(RowReader):
             looks = exchanged(corners, self.corner_names)[0]
             raise negative_size_error(self.path, len(rows), len(corners), listed, looks)
 
-    def check_sizes(self, sizes: Floats, images: list[str]) -> None:
-        """Raise InputError for boxes of images of unknown size (I, 2)."""
-        source = self.table_file or "the ground truth"
-        self._raise_for_images(
-            np.any(np.isnan(sizes), axis=1),
-            images,
-            lambda i: f"image {quote(images[i])} has no size in {source}",
-            "pass --image-sizes FILE with the size of each image",
-        )
-
-    def check_same_sizes(self, sizes: Floats, others: Floats, images: list[str]) -> None:
-        """Raise InputError if a table's sizes (I, 2) differ from the ground truth."""
-        message = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
-        self._raise_for_images(
-            np.any(np.abs(sizes - others) > 0, axis=1),
-            images,
-            lambda i: message.format(quote(images[i]), *sizes[i], self.table_file, *others[i]),
-            "correct the table, or omit it",
-        )
-
-    def _raise_for_images(
-        self, wrong: Flags, images: list[str], message: Callable[[int], str], hint: str
-    ) -> None:
-        """Raise InputError for wrong images of the file, with a message by index."""
-        number = {stem: index for index, stem in enumerate(self.stems)}
-        rows = [i for i in np.flatnonzero(wrong).tolist() if images[i] in number]
-        faults = {number[images[i]]: message(i) for i in rows}
-        self._raise_for_names(self.rows.image, faults, hint)
-
     def box_rows(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
         image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         boxes = self.rows.corners[self.origin]
         if sizes is not None:
+            refuse_unknown(sizes, image, images, self.path)
             boxes = boxes * np.tile(sizes, 2)[image]
         return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
 
@@ -329,7 +291,7 @@ class _Read(RowReader):
         return (
             SourceFile(self.given, len(self.rows), sha256=self.rows.sha256),
             *self.descriptions.source(),
-            *((SourceFile(self.table_file, len(self.table)),) if self.table else ()),
+            *self.sizes.source,
         )
 
     def notes(self, sizes: Floats | None) -> tuple[Note, ...]:

@@ -8,18 +8,16 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dat
 """
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.image_sizes import read_image_sizes, sizes_of
+from detap.formats.image_sizes import GivenSizes, refuse_unknown
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
@@ -34,20 +32,15 @@ from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
 from detap.io.limits import Limits
-from detap.io.paths import Path, SourceFile
+from detap.io.paths import Path
 from detap.io.problems import Problems
-from detap.tables.detection import Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Floats, GroundTruth, Integers
 from detap.tables.notes import INSIST
 from detap.text_input import quote
 
 _HIDDEN = "is invalid; details are hidden because it is outside the data set"
 _MOST_OTHERS = 10_000
 """A folder with more other files than this and than images is rejected."""
-
-
-Size = str | tuple[float, float]
-
-_SIZE = re.compile(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})")
 _SAMPLED = 16
 
 
@@ -475,60 +468,6 @@ def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder,
 # --- sizes of images
 
 
-class GivenSizes(NamedTuple):
-    """Image sizes from options: one for all images (``"640x480"``), or a table by stem.
-
-    `source` is the table's file, if there is one.
-    """
-
-    size: tuple[float, float]
-    table: dict[str, tuple[int, int]]
-    source: tuple[SourceFile, ...]
-
-    @classmethod
-    def read(cls, one: Size | None, image_sizes: Path | None, limits: Limits) -> "GivenSizes":
-        """Return the sizes of the two options, at most one of which is given."""
-        if image_sizes is None:
-            size = (np.nan, np.nan) if one is None else _parsed(one)
-            return cls(size, {}, ())
-        if one is not None:
-            raise UsageError("use either --image-size or --image-sizes, not both")
-        table = read_image_sizes(image_sizes, limits)
-        return cls((np.nan, np.nan), table, (SourceFile(str(image_sizes), len(table)),))
-
-    def of(self, images: Sequence[Name]) -> Floats:
-        """Return the width and height of images, (I, 2), NaN if unknown."""
-        return sizes_of(images, self.table) if self.table else np.tile(self.size, (len(images), 1))
-
-    def check_against(self, other: Floats, images: Sequence[Name], path: str, source: str) -> None:
-        """Raise InputError if other sizes (I, 2), those of `path`, differ."""
-        sizes = self.of(images)
-        wrong = (sizes != other) & ~np.isnan(sizes) & ~np.isnan(other)
-        differing = np.flatnonzero(wrong.any(axis=1))
-        if not len(differing):
-            return
-        first = differing[0]
-        given, actual = ("{:g}x{:g}".format(*table[first]) for table in (sizes, other))
-        swapped = (sizes[differing] == other[differing][:, ::-1]).all()
-        looks = ": width and height look swapped" if swapped else ""
-        origin = self.source[0].path if self.source else "--image-size"
-        message = f"image {quote(str(images[first]))} is {actual} {source}, but {given} in {origin}"
-        raise InputError(Problem(path, "", f"{message}{looks}", f"correct {origin}, or omit it"))
-
-
-def _parsed(size: Size) -> tuple[float, float]:
-    if not isinstance(size, str):
-        width, height = size
-        if not (0 < width < 1e9 and 0 < height < 1e9):
-            raise UsageError(f"image_size {size!r} is not a width and height in pixels")
-        return float(width), float(height)
-    match = _SIZE.fullmatch(size)
-    if match is None:
-        usage = "use WIDTHxHEIGHT, e.g. 640x480"
-        raise UsageError(f"--image-size {quote(size)} is not a size; {usage}")
-    return float(match[1]), float(match[2])
-
-
 def sizes_of_images(
     data_set: DataSet, given: GivenSizes, required: Integers, *, as_is: bool
 ) -> Floats:
@@ -551,7 +490,7 @@ def sizes_of_images(
     if listed := [problems[image] for image in unknown.tolist() if image in problems]:
         raise InputError(listed)
     first_hint = "put images next to their labels (labels/x.txt, images/x.jpg), or "
-    refuse_unknown(unknown, data_set.images, data_set.folder.given, first_hint)
+    refuse_unknown(sizes, unknown, data_set.images, data_set.folder.given, first_hint)
     return sizes
 
 
@@ -568,18 +507,3 @@ def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
     path = data_set.image_files[sampled[0]] if sampled else ""
     source = f"in its file (if the table is right, pass {INSIST})"
     given.check_against(other, data_set.images, os.path.dirname(path), source)
-
-
-def refuse_unknown(
-    unknown: NDArray[np.integer], images: Sequence[Name], path: str, first_hint: str = ""
-) -> None:
-    """Raise InputError for images of unknown size; `first_hint` precedes the hint."""
-    if len(unknown):
-        others = f" (and {len(unknown) - 1} others)" if len(unknown) > 1 else ""
-        name = quote(str(images[int(unknown[0])]))
-        message = f"unknown size of image {name}{others}, required for normalized boxes"
-        hint = (
-            f"{first_hint}pass --image-sizes FILE (image,width,height; also images without "
-            "objects), or --image-size WxH if all are equal"
-        )
-        raise InputError(Problem(path, "", message, hint))

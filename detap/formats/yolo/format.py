@@ -29,6 +29,7 @@ from detap.formats.by_name.objects import detections, ground_truth
 from detap.formats.by_name.problems import refuse_empty
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
+from detap.formats.image_sizes import GivenSizes, Size, refuse_unknown
 from detap.formats.options import GEOMETRIES
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import HEAD_BYTES, head
@@ -45,12 +46,9 @@ from detap.formats.text.folder import (
 from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
-    GivenSizes,
-    Size,
     common_folder,
     label_folder_of,
     labels_folder,
-    refuse_unknown,
     resolve_data_yaml,
     sizes_of_images,
     without_flattened_paths,
@@ -257,8 +255,7 @@ def _sizes_of_rows(
     image_by_file = indices_in(reader.folder.members, truth.images)
     image = image_by_file[reader.rows.file]
     known = image[image >= 0]
-    unknown = np.unique(known[np.isnan(sizes[known, 0])])
-    refuse_unknown(unknown, truth.images, reader.path)
+    refuse_unknown(sizes, known, truth.images, reader.path)
     size = np.ones((len(image), 2))  # rows of unknown images are refused later
     size[image >= 0] = sizes[known]
     return size, len(truth.images) - int(np.count_nonzero(image_by_file >= 0))
