@@ -420,7 +420,7 @@ def open_images_rows(data: bytes) -> str:
             vars(open_images)["Scanner"] = reader
             Stream.read = lambda self: read(self, _block(data))  # type: ignore[method-assign, misc, assignment]
             try:
-                rows = open_images.read_rows(path, problems, LIMITS, scored=False)
+                rows = open_images.Rows(path, problems, LIMITS, scored=False)
             finally:
                 vars(open_images)["Scanner"] = Scanner
                 Stream.read = read  # type: ignore[method-assign]

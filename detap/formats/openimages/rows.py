@@ -7,12 +7,11 @@ problems. The file is never in memory as a whole.
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from detap.formats.openimages._scan import Scanner
-from detap.formats.text.lines import looks_like, number_fault
+from detap.formats.text.lines import has_columns, looks_like, number_fault
 from detap.formats.text.reader import used_names
 from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
@@ -21,7 +20,7 @@ from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream
-from detap.tables.detection import Flags, Floats, Integers
+from detap.tables.detection import Floats
 from detap.text_input import quote
 
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
@@ -42,78 +41,56 @@ _FAR = 2.0
 """Detections beyond this are pixels."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The boxes of a file, N of them in its order."""
+    """The rows of a CSV of boxes or image labels, N of them in its order.
 
-    image: Integers  # (N,): index into `images`
-    line: Integers  # (N,)
-    label: Integers  # (N,): index into `labels`
-    images: tuple[str, ...]  # words of the file, in input order
-    labels: tuple[str, ...]
-    corners: Floats  # (N, 4): x1, y1, x2, y2, normalized
-    score: Floats | None  # (N,); of image labels, 1 if the class is present, else 0
-    without_scores: bool  # True if the file has no column of scores
-    group_of: Flags
-    unknown: int  # rows with an unknown group flag
-    commas: bool  # True if numbers have decimal commas
-    sha256: str = ""  # if `limits` asks for digests and the file is not compressed
-
-    def __len__(self) -> int:
-        return len(self.image)
-
-
-def read_rows(
-    path: str,
-    problems: Problems,
-    limits: Limits,
-    *,
-    scored: bool,
-    as_is: bool = False,
-    labels: bool = False,
-) -> Rows:
-    """Read a CSV of boxes, with columns by the names in its first line; collect problems.
-
-    With `as_is`, normalized numbers that look like pixels are accepted. Rows of `labels` have a
-    confidence and no box.
+    `image` and `label` (N,) index `images` and `labels`, the words in input order; `line` is (N,).
+    `corners` (N, 4) are x1, y1, x2, y2, normalized. `score` (N,) is None for ground truth; of image
+    labels it is 1 if the class is present, else 0. `without_scores` is True if the file has no
+    column of scores, and `commas` if numbers have decimal commas. `group_of` (N,) are the group
+    flags, `unknown` counts the unknown ones. `sha256` is set if `limits` asks for digests and the
+    file is not compressed.
     """
-    with Stream(path, limits) as stream:
-        reader = _Reader(stream, problems, limits, scored, as_is=as_is or labels, labels=labels)
-        with problems.collected(file=shown(path)):
-            reader.read()
-            stream.check_unchanged()
-        return reader.rows()
-
-
-class _Reader:
-    """Reader of one file."""
 
     def __init__(
         self,
-        stream: Stream,
+        path: str,
         problems: Problems,
         limits: Limits,
-        scored: bool,
         *,
-        as_is: bool,
-        labels: bool,
+        scored: bool,
+        as_is: bool = False,
+        labels: bool = False,
     ) -> None:
-        self.stream, self.problems, self.limits, self.scored = stream, problems, limits, scored
+        """Read a file, with columns by the names in its first line; collect problems.
+
+        With `as_is`, normalized numbers that look like pixels are accepted. Rows of `labels` have a
+        confidence and no box.
+        """
+        self.file, self.problems, self.limits, self.scored = shown(path), problems, limits, scored
         self.form = _FORM_LABELS if labels else _FORM_SCORED if scored else _FORM
         low, high = (-_FAR, _FAR) if scored else (-_SLACK, 1 + _SLACK)
-        self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
-        self.digest = started(stream)
+        self.low, self.high = (-np.inf, np.inf) if as_is or labels else (low, high)
         self.numeric = (_CONFIDENCE,) if labels else (*((_SCORE,) if scored else ()), *CORNERS)
         self.columns: dict[str, int] = {}  # index by name
         self.width = 0
         self.scanner = Scanner([], len(self.numeric), self.low, self.high)
         self.decimal_mark = ""
-        self.line = 0
+        self.line_number = 0
+        with Stream(path, limits) as stream:
+            self.digest = started(stream)
+            with problems.collected(file=self.file):
+                self._read(stream)
+                stream.check_unchanged()
+        self._take_columns()
 
-    def _blocks(self) -> Iterator[bytes]:
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def _blocks(self, stream: Stream) -> Iterator[bytes]:
         """Yield blocks of complete lines."""
         line_start, first = b"", True
-        while block := self.stream.read():
+        while block := stream.read():
             if self.digest is not None:
                 self.digest.update(block)
             if first:
@@ -129,23 +106,22 @@ class _Reader:
             line_start += remainder
             if len(line_start) > _LONGEST_LINE:
                 message = f"is longer than {_LONGEST_LINE} bytes"
-                raise FaultError(message, "write one row per line", f"line {self.line + 1}")
+                raise FaultError(message, "write one row per line", f"line {self.line_number + 1}")
         if line_start:
             yield line_start + b"\n"
 
-    def read(self) -> None:
-        """Read the file and collect its problems."""
-        for block in self._blocks():
+    def _read(self, stream: Stream) -> None:
+        for block in self._blocks(stream):
             lines = block
             if not self.columns:
                 first, _, lines = block.partition(b"\n")
                 self._header(next(self._fields(first)))
-                self.line = 1
+                self.line_number = 1
                 if not lines:
                     continue
             # The fast reader supports only decimal points.
-            if self.decimal_mark != "," and self.scanner.scan(lines, self.line + 1):
-                self.line += lines.count(b"\n")
+            if self.decimal_mark != "," and self.scanner.scan(lines, self.line_number + 1):
+                self.line_number += lines.count(b"\n")
                 self.decimal_mark = "." if self.scanner.has_points else self.decimal_mark
             else:
                 self._read_fallback(lines)
@@ -157,16 +133,16 @@ class _Reader:
     # --- fallback reader
 
     def _fields(self, data: bytes) -> Iterator[list[str]]:
-        """Yield the fields of each line; `line` is its number."""
-        text = decode(data, shown(self.stream.path), self.line + 1)
-        lines_before = self.line
+        """Yield the fields of each line; `line_number` is its number."""
+        text = decode(data, self.file, self.line_number + 1)
+        lines_before = self.line_number
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:
             for number, row in enumerate(rows, 1):
-                self.line = lines_before + rows.line_num
+                self.line_number = lines_before + rows.line_num
                 if rows.line_num != number:
                     message = "a quoted field spans several lines"
-                    raise FaultError(message, "write one row per line", f"line {self.line}")
+                    raise FaultError(message, "write one row per line", f"line {self.line_number}")
                 yield row
         except csv.Error as error:
             location = f"line {lines_before + rows.line_num}"
@@ -174,15 +150,9 @@ class _Reader:
 
     def _read_fallback(self, lines: bytes) -> None:
         for fields in self._fields(lines.removesuffix(b"\n")):
-            row = {name: fields[k] for name, k in self.columns.items() if k < len(fields)}
-            if fields and (fault := self._fault(fields, row)):
-                self.problems.add(shown(self.stream.path), f"line {self.line}", *fault)
-            elif fields and not self.problems.count:
-                image, label = (row[name].encode() for name in _NAMES)
-                texts = [row[name].replace(",", ".") for name in self.numeric]
-                values = [float(text or "nan") for text in texts]
-                group = _GROUPS[row.get(_GROUP, "")]
-                self.scanner.add(self.scanner.image(image), self.line, label, values, group)
+            with self.problems.collected(f"line {self.line_number}", self.file):
+                if fields:
+                    self._add(fields)
 
     def _header(self, header: Sequence[str]) -> None:
         """Find the index of each column."""
@@ -213,65 +183,58 @@ class _Reader:
         column_roles = [roles.get(name, -1) for name in header]
         self.scanner = Scanner(column_roles, len(self.numeric), self.low, self.high)
 
-    def _fault(self, fields: list[str], row: dict[str, str]) -> tuple[str, str] | None:
-        """Return the message and hint for an invalid row, or None."""
+    def _add(self, fields: list[str]) -> None:
+        """Add a row; raise FaultError if it is invalid."""
         if len(fields) != self.width:
-            columns = f"has {len(fields)} column{'s' * (len(fields) != 1)}, expected {self.width}"
-            return columns, "write as many as the header has; quote decimal commas"
+            message = f"{has_columns(len(fields))}, expected {self.width}"
+            raise FaultError(message, "write as many as the header has; quote decimal commas")
+        row = {name: fields[k] for name, k in self.columns.items()}
         for name in _NAMES:
             if not row[name].strip():
-                return f"has no {name}", "add it"
+                raise FaultError(f"has no {name}", "add it")
             if control := _CONTROL.search(row[name]):
-                return f"{name} contains control character {control.group()!r}", "remove it"
-        for name in self.numeric:
-            if name == _SCORE and not row[name]:
-                continue
-            if fault := self._number_fault(name, row[name]):
-                return fault
-        if row.get(_GROUP, "") not in _GROUPS:
-            return f"{_GROUP} is {quote(row[_GROUP])}", "expected 1, 0, or -1 for unknown"
-        return None
+                message = f"{name} contains control character {control.group()!r}"
+                raise FaultError(message, "remove it")
+        values = [self._number(name, row[name]) for name in self.numeric]
+        group = row.get(_GROUP, "")
+        if group not in _GROUPS:
+            raise FaultError(f"{_GROUP} is {quote(group)}", "expected 1, 0, or -1 for unknown")
+        image, label = (row[name].encode() for name in _NAMES)
+        image_index = self.scanner.image(image)
+        self.scanner.add(image_index, self.line_number, label, values, _GROUPS[group])
 
-    def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
+    def _number(self, name: str, text: str) -> float:
+        """Return a number, NaN for a missing score."""
+        if name == _SCORE and not text:
+            return np.nan
         mark = "," if "," in text else "." if "." in text else ""
         self.decimal_mark = self.decimal_mark or mark
         if mark and mark != self.decimal_mark:
             used, other = ("comma", "point") if mark == "," else ("point", "comma")
             message = f"{name} {quote(text)} has a decimal {used}, but others have a {other}"
-            return message, "write every number of the file with a point"
+            raise FaultError(message, "write every number of the file with a point")
         plain = text.replace(",", ".", 1) if mark == "," else text
         if fault := number_fault(plain):
-            return f"{name} {quote(text)} {fault}", "use a decimal number"
+            raise FaultError(f"{name} {quote(text)} {fault}", "use a decimal number")
         if name != _SCORE and not self.low <= float(plain) <= self.high:
             side = "width" if name[0] == "X" else "height"
             hint = f"write pixels divided by the {side}; or pass as_is=True (--as-is)"
-            return f"{name} {quote(text)} is outside [0, 1]", hint
-        return None
+            raise FaultError(f"{name} {quote(text)} is outside [0, 1]", hint)
+        return float(plain)
 
-    def _score(self, values: Floats) -> Floats | None:
-        """Return the first number of each row if it is a score; None for ground truth."""
-        if self.numeric == CORNERS:
-            return np.full(len(values), np.nan) if self.scored else None
-        return values[:, 0].copy()
-
-    def rows(self) -> Rows:
-        """Return the rows."""
-        image, line, label, group, _, numbers, labels = self.scanner.columns()
+    def _take_columns(self) -> None:
+        image, self.line, label, group, _, numbers, labels = self.scanner.columns()
         values = numbers.reshape(-1, len(self.numeric))
         # Words of a partly scanned block may have no rows.
-        image_names, image = used_names(image, self.scanner.images(), str)
-        label_names, label = used_names(label, labels, str)
-        return Rows(
-            image,
-            line,
-            label,
-            image_names,
-            label_names,
-            np.ascontiguousarray(values if self.numeric == CORNERS else values[:, 1:]),
-            self._score(values),
-            self.numeric == CORNERS,
-            group == 1,
-            int(np.count_nonzero(group == 2)),
-            self.decimal_mark == ",",
-            self.digest.hexdigest() if self.digest is not None else "",
-        )
+        self.images, self.image = used_names(image, self.scanner.images(), str)
+        self.labels, self.label = used_names(label, labels, str)
+        self.without_scores = self.numeric == CORNERS
+        self.score: Floats | None = None
+        if not self.without_scores:
+            self.score, values = values[:, 0].copy(), values[:, 1:]
+        elif self.scored:
+            self.score = np.full(len(values), np.nan)
+        self.corners: Floats = np.ascontiguousarray(values)
+        self.group_of, self.unknown = group == 1, int(np.count_nonzero(group == 2))
+        self.commas = self.decimal_mark == ","
+        self.sha256 = "" if self.digest is None else self.digest.hexdigest()

@@ -19,7 +19,7 @@ from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import RowReader, refuse_empty
 from detap.formats.image_sizes import GivenSizes, refuse_unknown, sizes_of
 from detap.formats.openimages.labels import Descriptions, Hierarchy
-from detap.formats.openimages.rows import CORNERS, read_rows
+from detap.formats.openimages.rows import CORNERS, Rows
 from detap.formats.stem_matching import empty_ground_truth, stem_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
@@ -145,9 +145,7 @@ class _Read(RowReader):
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
         self.sizes = GivenSizes.read(None, image_sizes, limits)
-        self.rows = read_rows(
-            self.given, problems, limits, scored=scored, as_is=as_is, labels=labels
-        )
+        self.rows = Rows(self.given, problems, limits, scored=scored, as_is=as_is, labels=labels)
         problems.raise_any()
         self.without_scores = self.rows.without_scores
         self.origin = np.arange(len(self.rows))
@@ -313,7 +311,7 @@ class OpenImages(Format):
     def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
         """Return the images and classes named in a file, unchecked."""
         problems = Problems(1)
-        rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)
+        rows = Rows(os.fspath(path), problems, limits, scored=True, as_is=True)
         names = Descriptions(options.get("class_descriptions"), problems, limits)
         classes = {names.name(label) or label for label in rows.labels}
         return empty_ground_truth(set(map(stem_of, rows.images)), classes)
