@@ -20,10 +20,10 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import BBOX_HINT, number_of, points_text, rotated_ellipse
+from detap.formats.shapes.values import BBOX_HINT, points_text, rotated_ellipse
 from detap.formats.stem_matching import without_suffix
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import looks_like
+from detap.formats.text.lines import looks_like, number_of
 from detap.io.paths import shown
 from detap.io.problems import FaultError
 from detap.text_input import quote

@@ -60,6 +60,8 @@ class DotaForm(LineForm):
     `box_format` is "polygon", or the unit of the angle of a rotated box.
     """
 
+    checks_boxes = False  # but in columns
+
     @property
     def shape(self) -> tuple[str, ...]:
         """The titles of the columns of the quadrilateral."""
@@ -100,11 +102,7 @@ class DotaForm(LineForm):
         if difficult not in {"0", "1"}:
             message = f"difficult is {quote(difficult)}, expected 0 or 1"
             raise FaultError(message, f"write `{' '.join(self.columns)}`")
-        return Line(columns[width], numbers_of(self.shape, columns[:width]), difficult == "1")
-
-    def fault(self, values: list[float]) -> str:
-        """Return no fault; quadrilaterals are checked in columns."""
-        return ""
+        return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
 
     def wrong_count(self, columns: list[str]) -> tuple[str, str]:
         """Return the message and hint for a wrong number of columns."""

@@ -28,9 +28,9 @@ from detap.formats.content import (
 )
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import number_of
 from detap.formats.stem_matching import base_name
 from detap.formats.text.csv_rows import Row, read_csv
+from detap.formats.text.lines import number_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth

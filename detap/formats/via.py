@@ -25,7 +25,6 @@ from detap.formats.shapes.values import (
     as_xywh,
     bounds,
     finite_number,
-    number_of,
     numbers,
     object_of,
     required,
@@ -33,6 +32,7 @@ from detap.formats.shapes.values import (
     value_text,
 )
 from detap.formats.text.csv_rows import Row, read_csv
+from detap.formats.text.lines import number_of
 from detap.formats.xywh import to_xywh
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import integer, short_json

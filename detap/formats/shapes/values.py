@@ -10,7 +10,6 @@ from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
-from detap.formats.text.lines import NUMBER, number_fault
 from detap.io.json_text import JsonText, NotJsonError, looks_like, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
@@ -91,13 +90,6 @@ def finite_number(name: str, value: Any, hint: str = "use a finite number") -> f
         message = f"{name} is {short_json(value)}, not a finite number"
         raise FaultError(message, "use a finite number")
     return number
-
-
-def number_of(name: str, text: str) -> float:
-    """Return the finite decimal number of a text; raise FaultError for other texts."""
-    if NUMBER.fullmatch(text) and math.isfinite(value := float(text)):
-        return value
-    raise FaultError(f"{name} {quote(text)} {number_fault(text)}", "use a decimal number")
 
 
 def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 from detap.formats.by_name.problems import CORNERS
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
@@ -53,12 +53,8 @@ def box_fault(values: list[float], box_format: str) -> str:
     return "" if math.isfinite(width * height) else "box area overflows"
 
 
-class Line(NamedTuple):
-    """The word, the numbers and the flag of a line."""
-
-    word: str
-    numbers: list[float]
-    flag: bool = False
+Line = tuple[str, list[float], bool]
+"""The word, the numbers and the flag of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +69,8 @@ class LineForm:
     scored: bool
     box_format: str
     resolve: Callable[[str], str]
+    checks_boxes: ClassVar[bool] = True
+    """True if lines are refused whose last four numbers are no box."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,13 +107,9 @@ class LineForm:
             raise FaultError(*spaced)
         self.resolve(columns[0])
         values = numbers_of(titles[1:], columns[1:expected])
-        if fault := self.fault(values):
+        if self.checks_boxes and (fault := box_fault(values[-4:], self.box_format)):
             raise FaultError(fault, "correct the box")
-        return Line(columns[0], values, has_flag)
-
-    def fault(self, values: list[float]) -> str:
-        """Return the fault of the numbers of a line, or ""."""
-        return box_fault(values[-4:], self.box_format)
+        return columns[0], values, has_flag
 
     def wrong_count(self, columns: list[str]) -> tuple[str, str]:
         """Return the message and hint for a wrong number of columns."""
@@ -209,11 +203,14 @@ def columns_of(text: str) -> list[str]:
 
 def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
     """Return columns as numbers; raise FaultError if one is not a number."""
-    for title, column in zip(titles, columns, strict=True):
-        fault = number_fault(column)
-        if fault:
-            raise FaultError(f"{title} {quote(column)} {fault}", "use a decimal number")
-    return [float(column) for column in columns]
+    return [number_of(title, column) for title, column in zip(titles, columns, strict=True)]
+
+
+def number_of(name: str, text: str) -> float:
+    """Return the finite decimal number of a text; raise FaultError for other texts."""
+    if fault := number_fault(text):
+        raise FaultError(f"{name} {quote(text)} {fault}", "use a decimal number")
+    return float(text)
 
 
 def are_numbers(columns: Sequence[str]) -> list[bool]:

@@ -104,7 +104,7 @@ class YoloForm(LineForm):
             raise FaultError(*self._shape_problem(len(columns)))
         self.resolve(columns[0])
         titles = (*self._titles(count), *("conf",) * has_confidence)
-        return Line(columns[0], numbers_of(titles, columns[1:]))
+        return columns[0], numbers_of(titles, columns[1:]), False
 
     def _without_track(self, columns: list[str]) -> list[str]:
         """Return the columns of a line without a track id: a whole number, the last of them."""
