@@ -92,20 +92,16 @@ def read_ground_truth(
     *,
     split: str | None = None,
     class_names: Path | None = None,
-    task: str | None = None,
-    shapes: str = "reject",
-    boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
-    masks: bool = False,
-    keypoints: bool = False,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
 ) -> GroundTruth:
     """Read the ground truth of a `data.yaml`, ``obj.data``, or a folder with a file per image.
 
-    `task` is by default detected from ``kpt_shape`` and the number of columns. Errors do not have
-    the content of files outside the folder of the `data.yaml`.
+    `options` are those of `Task`, which is by default detected from ``kpt_shape`` and the number of
+    columns. Errors do not have the content of files outside the folder of the `data.yaml`.
     """
     path = resolve_data_yaml(os.fspath(path))
     given = GivenSizes.read(image_size, image_sizes, limits)
@@ -113,8 +109,8 @@ def read_ground_truth(
     try:
         labels = data_set.folder.given
         lists = class_lists(data_set.data, labels, class_names, limits, as_is=as_is)
-        given_task = Task(task, kpt_shape(lists), as_is, boxes, masks, keypoints, shapes)
-        reader = LabelReader(path, data_set.folder, lists[0], limits, given_task, scored=False)
+        task = Task(kpt_shape(lists), as_is, **options)
+        reader = LabelReader(path, data_set.folder, lists[0], limits, task, scored=False)
         return _truth_of(reader, data_set, lists, given)
     except InputError as error:
         raise data_set.hide_outside(error, class_names) from None
@@ -178,17 +174,13 @@ def read_detections(
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
     columns: str | None = None,
-    task: str | None = None,
-    shapes: str = "reject",
-    boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
-    masks: bool = False,
-    keypoints: bool = False,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
 ) -> Detections:
-    """Read YOLO predictions: one file per image with detections."""
+    """Read YOLO predictions: one file per image with detections; `options` are those of `Task`."""
     path = os.fspath(path)
     folder, flattened = without_flattened_paths(
         named_as_images(_predictions_folder(path), ground_truth.images), ground_truth
@@ -201,14 +193,12 @@ def read_detections(
     described = [read_if_valid(file, limits) for file in data_yamls]
     shape = kpt_shape([names, ClassNames.load(class_names, limits), *described])
     if not as_is:
-        task = task_of_predictions(folder.path, task, shape)
+        options["task"] = task_of_predictions(folder.path, options.get("task"), shape)
     if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
-        shapes = "bbox"  # as those of the ground truth
-    known, keep_corners = ground_truth.classes, ground_truth.polygons is not None
-    given_task = Task(
-        task, shape, as_is, boxes, masks, keypoints, shapes, keep_corners=keep_corners
-    )
-    reader = LabelReader(path, folder, names, limits, given_task, scored=True, known=known)
+        options["shapes"] = "bbox"  # as those of the ground truth
+    known = ground_truth.classes
+    task = Task(shape, as_is, ground_truth.polygons is not None, **options)
+    reader = LabelReader(path, folder, names, limits, task, scored=True, known=known)
     rows = reader.rows
     if not names.names:
         check_numbered(path, ground_truth, rows.names)
@@ -226,8 +216,8 @@ def read_detections(
         score=score,
     )
     known_paths = {source.path for source in ground_truth.files} | {TRUTH}
-    options = (*names.source(), *given.source)
-    new_sources = (source for source in options if source.path not in known_paths)
+    sources = (*names.source(), *given.source)
+    new_sources = (source for source in sources if source.path not in known_paths)
     repeated = (
         "duplicate rows of their file all count; detector run twice into one folder? (save_txt "
         "appends)"

@@ -122,9 +122,9 @@ class LabelReader(FolderReader):
         task, counts = self.task, rows.counts - form.scored
         are_corners = form.used == CORNERS and not form.keypoints
         self.polygon = np.full(len(rows), are_corners) if form.counts else counts != len(BOX)
-        if not (task.as_is or form.counts or task.name):
+        if not (task.as_is or form.counts or task.task):
             self._check_without_task(form, rows)
-        if not (form.counts or task.masks or task.name == "segment"):
+        if not (form.counts or task.masks or task.task == "segment"):
             are_corners = bool(self.polygon.any() and (counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
         if task.masks:
@@ -135,7 +135,7 @@ class LabelReader(FolderReader):
         if form.keypoints and form.used > len(BOX):
             points = _padded(rows, counts, form.used)[:, len(BOX) :]
             self.keypoints = points.reshape(len(rows), *form.keypoints)
-        elif task.needs_keypoints and len(rows):
+        elif task.keypoints and len(rows):
             message = "rows have no keypoints"
             hint = "write `kpt_shape: [K, D]` into data.yaml, omit --task, or pass --iou-type bbox"
             raise InputError(Problem(*self.location(0), message, hint))
@@ -206,7 +206,7 @@ class LabelReader(FolderReader):
             shapes.check_mixed(self, self.polygon)
         if not self.as_is:
             reach = None
-            if self.corners is not None or self.task.name == "obb":  # also if all are upright
+            if self.corners is not None or self.task.task == "obb":  # also if all are upright
                 reach = shapes.PREDICTIONS_REACH if self.predicted else shapes.LABELS_REACH
             shapes.check_fractions(self, box, self.polygon, self.form.box_format, reach)
             if self.keypoints is not None:
@@ -257,7 +257,7 @@ class LabelReader(FolderReader):
             self.corners * np.tile(size, (1, CORNERS // 2)),
             box_polygons(encode_boxes(pixels, "xywh")[0]),
         )
-        if self.task.name is None and not self.as_is:
+        if self.task.task is None and not self.as_is:
             self._refuse_other_polygons(self.corners, polygons)
         return polygons
 
@@ -306,7 +306,7 @@ class LabelReader(FolderReader):
         polygons = int(np.count_nonzero(self.polygon))
         bounding = self.corners is not None and self.task.shapes == "bbox"
         bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
-        oriented = self.corners is not None and self.task.name is None and not bounding
+        oriented = self.corners is not None and self.task.task is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
         without_scores = self.predicted and not self.form.scored
         if without_scores:

@@ -161,46 +161,45 @@ def _keypoints_hint(count: int) -> str:
 class Task:
     """Options that determine the rows.
 
-    `keypoints` is ``kpt_shape``. `keep_corners` keeps quadrilaterals that are all upright, for a
-    ground truth that has others.
+    `keep_corners` keeps quadrilaterals that are all upright, for a ground truth that has others.
     """
 
-    name: str | None
-    keypoints: tuple[int, int] | None
+    kpt_shape: tuple[int, int] | None
     as_is: bool
-    boxes: str
-    masks: bool = False
-    needs_keypoints: bool = False
-    shapes: str = "reject"
     keep_corners: bool = False
+    task: str | None = None
+    boxes: str = "cxcywh"
+    masks: bool = False
+    keypoints: bool = False
+    shapes: str = "reject"
 
     def form(self, resolve: Callable[[str], str], path: str, *, scored: bool) -> YoloForm:
         """Return the format of lines, as far as given."""
         columns, boxes = ("class", scored, self.boxes, resolve), len(BOX)
-        if self.keypoints is None:
-            if self.name == "pose":
+        if self.kpt_shape is None:
+            if self.task == "pose":
                 hint = (
                     "write `kpt_shape: [K, D]` into data.yaml (for ground truth in another format, "
                     "pass --class-names data.yaml)"
                 )
                 raise InputError(Problem(path, "", "unknown number of keypoints", hint))
-            if self.name not in ("detect", "obb"):
+            if self.task not in ("detect", "obb"):
                 return YoloForm(*columns, contours=self.masks and scored)
-            counts: tuple[int, ...] = (boxes if self.name == "detect" else CORNERS,)
+            counts: tuple[int, ...] = (boxes if self.task == "detect" else CORNERS,)
             hint = "correct the line, or omit --task"
-            return YoloForm(*columns, counts, f"--task {self.name}", hint)
-        shape = f"kpt_shape [{self.keypoints[0]}, {self.keypoints[1]}] in data.yaml"
-        if self.name in ("segment", "obb"):
-            message = f"{shape} means keypoints, but the task is {self.name}"
+            return YoloForm(*columns, counts, f"--task {self.task}", hint)
+        shape = f"kpt_shape {[*self.kpt_shape]} in data.yaml"
+        if self.task in ("segment", "obb"):
+            message = f"{shape} means keypoints, but the task is {self.task}"
             hint = "remove kpt_shape from data.yaml, or omit --task"
             raise InputError(Problem(path, "", message, hint))
-        counts = (boxes + self.keypoints[0] * self.keypoints[1],)
+        counts = (boxes + self.kpt_shape[0] * self.kpt_shape[1],)
         hint = "correct kpt_shape or the row"
-        if self.name == "detect":
+        if self.task == "detect":
             counts = boxes, *counts
         else:
             hint += "; for boxes without keypoints pass --task detect"
-        return YoloForm(*columns, counts, shape, hint, self.keypoints)
+        return YoloForm(*columns, counts, shape, hint, self.kpt_shape)
 
 
 def class_number(word: str) -> str:
