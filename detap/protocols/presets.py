@@ -1,6 +1,6 @@
 """Presets; each reproduces a public implementation."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,45 +25,16 @@ _COCO_THRESHOLDS = linspace(0.5, 0.95, 10)
 _PERCENTS = tuple(percent / 100 for percent in range(50, 100, 5))
 
 _TIES = "ties in its unstable sort"
-_FLOAT32 = "float32"
 _SUMS = "order of summation"
+_SUMMED: dict[str, Any] = {"tolerance": 1e-12, "residue": _SUMS}
 
 
-class _Presets(Mapping[str, Protocol]):
-    """The presets by name; each is made when it is first read, which saves time at the start."""
-
-    def __init__(self) -> None:
-        self.changes: dict[str, tuple[str, dict[str, Any]]] = {}  # from a preset, or the defaults
-        self._made: dict[str, Protocol] = {}
-
-    def __getitem__(self, name: str) -> Protocol:
-        if name not in self._made:
-            base, changes = self.changes[name]
-            start = self[base] if base else Protocol(name=name)
-            self._made[name] = replace(start, name=name, **changes)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.changes)
-
-    def __len__(self) -> int:
-        return len(self.changes)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
-_presets = _Presets()
-
-PRESETS: Mapping[str, Protocol] = _presets
-"""The presets by name."""
-
-Protocol.presets = PRESETS
+_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {}
 
 
 def _preset(name: str, base: str = "", **changes: Any) -> None:
-    """Add a preset: the changed fields of another one, or of the defaults."""
-    _presets.changes[name] = base, changes
+    """Declare a preset: the changed fields of another one, or of the defaults."""
+    _CHANGES[name] = base, changes
 
 
 _preset(
@@ -124,10 +95,7 @@ _preset(
     source="pycocotools 2.0.11, COCOeval with iouType bbox and annotation id 0",
 )
 _preset(
-    "coco-segm",
-    "coco",
-    iou_type="segm",
-    source="pycocotools 2.0.11, COCOeval with iouType segm",
+    "coco-segm", "coco", iou_type="segm", source="pycocotools 2.0.11, COCOeval with iouType segm"
 )
 _preset(
     "coco-boundary",
@@ -193,12 +161,7 @@ _preset(
     class_groups="frequency",
     source="lvis 0.5.3, LVISEval with iou_type bbox",
 )
-_preset(
-    "lvis-segm",
-    "lvis",
-    iou_type="segm",
-    source="lvis 0.5.3, LVISEval with iou_type segm",
-)
+_preset("lvis-segm", "lvis", iou_type="segm", source="lvis 0.5.3, LVISEval with iou_type segm")
 _preset(
     "lvis-fixed",
     "lvis",
@@ -253,8 +216,7 @@ _preset(
     primary_metric="mAP",
     source="KITTI 2D development kit, evaluate_object.cpp, through "
     "traveller59/kitti-object-eval-python 9f385f8",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
 _preset(
     "kitti-r11",
@@ -330,8 +292,7 @@ _preset(
     recall_grid="hundredths",
     absent_class="zero-if-detected",
     source="tidecv 1.0.1, TIDE.evaluate_range with mode TIDE.BOX",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
 _preset(
     "globox",
@@ -344,31 +305,23 @@ _preset(
     tie_break="image",
     interpolation="101-point",
     source="globox 2.9.0, COCOEvaluator",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
 _preset(
     "padilla",
     "voc2012",
     ignore_flags=(),
     source="rafaelpadilla/object_detection_metrics, pascal_voc_evaluator.py, all points",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
-_preset(
-    "cartucho",
-    "voc2012",
-    source="Cartucho/mAP, main.py",
-    tolerance=1e-12,
-    residue=_SUMS,
-)
+_preset("cartucho", "voc2012", source="Cartucho/mAP, main.py", **_SUMMED)
 _preset(
     "mmdet-voc",
     "voc2007",
     recall_grid="arange",
     source="mmdetection 3.3, VOCMetric with eval_mode 11points",
     tolerance=1e-5,
-    residue=f"{_FLOAT32}, and {_TIES}",
+    residue=f"float32, and {_TIES}",
 )
 _preset(
     "tf-pascal",
@@ -376,7 +329,7 @@ _preset(
     inclusive_pixels=False,
     source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
     tolerance=1e-5,
-    residue=f"{_FLOAT32}, and ties, which it reverses",
+    residue="float32, and ties, which it reverses",
 )
 _preset(
     "open-images-v2",
@@ -443,8 +396,7 @@ _preset(
     "citypersons-script",
     "citypersons",
     mr_rule="at-most-or-last",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
 _preset(
     "kaist",
@@ -459,8 +411,7 @@ _preset(
     "kaist",
     empty_images="exclude",
     mr_rule="at-most-or-last",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
 _preset(
     "crowdhuman",
@@ -483,19 +434,10 @@ _preset(
     metrics=("AP@thresholds=1000",),
     ignore_where="easy==0",
     source="derronqi/yolov7-face 74a2a1d, widerface_evaluate/evaluation.py, for AP@thresholds=1000",
-    tolerance=1e-12,
-    residue=_SUMS,
+    **_SUMMED,
 )
-_preset(
-    "wider-medium",
-    "wider-easy",
-    ignore_where="medium==0",
-)
-_preset(
-    "wider-hard",
-    "wider-easy",
-    ignore_where="hard==0",
-)
+_preset("wider-medium", "wider-easy", ignore_where="medium==0")
+_preset("wider-hard", "wider-easy", ignore_where="hard==0")
 _preset(
     "visdrone",
     iou_thresholds=_COCO_THRESHOLDS,
@@ -515,6 +457,17 @@ _preset(
     tolerance=1e-11,
     residue=_SUMS,
 )
+
+
+def _made(name: str) -> Protocol:
+    base, changes = _CHANGES[name]
+    return replace(_made(base) if base else Protocol(name=name), name=name, **changes)
+
+
+PRESETS: Mapping[str, Protocol] = {name: _made(name) for name in _CHANGES}
+"""The presets by name."""
+
+Protocol.presets = PRESETS
 
 
 def protocol(name: str) -> Protocol:
