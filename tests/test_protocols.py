@@ -128,7 +128,7 @@ def test_interpolation_selects_its_recall_grid() -> None:
     ("changes", "message"),
     [
         ({"candidate": "worst"}, "candidate: 'worst' is unknown; choose from best, best-unmatched"),
-        ({"iou_thresholds": ()}, "at least one IoU threshold"),
+        ({"iou_thresholds": ()}, "iou_thresholds: at least one value"),
         ({"iou_thresholds": (0.0,)}, "iou_thresholds: 0.0 is outside"),
         ({"iou_thresholds": (float("nan"),)}, "iou_thresholds: nan is outside"),
         ({"iou_thresholds": (0.7, 0.5)}, "must be in ascending order"),

@@ -1,6 +1,6 @@
 """Detection protocols: the fields that define matching and scoring."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any, ClassVar, Literal
@@ -30,7 +30,6 @@ from detap.protocols.fields import (
     Word,
     float32,
     protocol_field,
-    protocol_fields,
 )
 
 Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
@@ -530,7 +529,7 @@ class Protocol(ProtocolBase):
             if getattr(self, name) != getattr(Protocol, name):  # the default
                 raise UsageError(
                     f"{name} has no effect with {other} {getattr(self, other)}; leave out "
-                    f"{_option_of(name)}, or use another --protocol"
+                    f"{self.option_of(name)}, or use another --protocol"
                 )
 
     def _check_iou_type(self) -> None:
@@ -638,7 +637,7 @@ class Protocol(ProtocolBase):
         ]
         if self.drop_where and "score" in conditions.names(self.drop_where):
             changed.append("drop_where")
-        return [_option_of(name) for name in changed]
+        return [self.option_of(name) for name in changed]
 
     def without_scores(self) -> "Protocol":
         """Return the protocol for detections without scores: nothing that ranks them is left.
@@ -700,7 +699,7 @@ class Protocol(ProtocolBase):
         plain = {"verified": "all", "not_exhaustive": "count"}
         used = {name: value for name, value in plain.items() if getattr(self, name) != value}
         if used:
-            options = " ".join(f"{_option_of(name)} {value}" for name, value in used.items())
+            options = " ".join(f"{self.option_of(name)} {value}" for name, value in used.items())
             raise UsageError(
                 f"protocol {self.name} uses the class lists of images, which this analysis "
                 f"ignores; {hint}, or evaluate every class: {options}"
@@ -751,18 +750,7 @@ class Protocol(ProtocolBase):
         changed = replace(self, **changes)
         return changed if changed.has_scores else changed.without_scores()
 
-    def check_effect(self, changed: Iterable[str]) -> None:
-        """Raise if a changed field affects no metric.
-
-        Parameters
-        ----------
-        changed : iterable of str
-            Names of fields.
-
-        Raises
-        ------
-        UsageError
-        """
+    def _idle(self) -> dict[str, str]:
         unused = {}
         if self.interpolation not in _LEVELS:
             unused["recall_grid"] = "--interpolation all-point has no recall levels"
@@ -774,10 +762,7 @@ class Protocol(ProtocolBase):
         if self.matching == "by-iou":
             why = "matching by-iou gives the recall of one class"
             unused |= dict.fromkeys(_NOT_BY_IOU, why)
-        for name in changed:
-            if name in unused:
-                option = _option_of(name)
-                raise UsageError(f"{option} has no effect: {unused[name]}; leave out {option}")
+        return unused
 
     def _unused_fields(self, iou_type: str) -> tuple[str, ...]:
         """Return the fields that an IoU type does not use."""
@@ -854,8 +839,3 @@ class Protocol(ProtocolBase):
         values = {name: getattr(self, name) for name in ("area_ranges", *_KITTI_LIMITS)}
         changes = {name: v[area : area + 1] for name, v in values.items() if len(v) > 1}
         return replace(self, **changes)
-
-
-def _option_of(name: str) -> str:
-    """Return the option that sets a field."""
-    return next(field.option for field in protocol_fields(Protocol) if field.name == name)

@@ -369,6 +369,23 @@ class Several(Kind):
         return {"type": "array", **_AT_LEAST_ONE[self.required], "items": self.one.schema()}
 
 
+class Ascending(Several):
+    """Values in ascending order; None comes last."""
+
+    maximum = inf  # number of values
+
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        values = super().accept(value)
+        if self.required and not values:
+            raise ValueError("at least one value is required")
+        if len(values) > self.maximum:
+            raise ValueError(f"{len(values)} values; the maximum is {self.maximum}")
+        sizes = [inf if item is None else item for item in values]
+        if sizes != sorted(set(sizes)):
+            raise ValueError("the values must be in ascending order without duplicates")
+        return values
+
+
 class NumberList(Several):
     """Several numbers, in any order: ``25,40,25``; or none."""
 
@@ -376,17 +393,12 @@ class NumberList(Several):
     one = Number(0)
 
 
-class Points(Several):
-    """Numbers above 0, ascending, also as fractions: ``1/8,1/4,1/2``."""
+class Points(Ascending):
+    """Numbers above 0, also as fractions: ``1/8,1/4,1/2``."""
 
     values = "`0.25,0.5,1`; `1/8,1/4`"
     one = Number(0, above=True)
-
-    def accept(self, value: Any) -> tuple[float, ...]:
-        numbers = super().accept(value)
-        if not numbers or list(numbers) != sorted(set(numbers)):
-            raise _invalid(value, "is not a list of ascending numbers")
-        return numbers
+    required = True
 
     def parse(self, text: str) -> tuple[float, ...]:
         fractions = (part.partition("/") for part in text.split(","))
@@ -476,22 +488,17 @@ class ByClass(Several):
         return {"type": "array", "items": pair | {"minItems": 2, "maxItems": 2}}
 
 
-class Thresholds(Several):
+class Thresholds(Ascending):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
     repeatable = required = True
     values = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
     one = Number(0, 1, above=True)
+    maximum = MAX_THRESHOLDS
     _max_steps = 1000
 
     def accept(self, value: Any) -> tuple[float, ...]:
         thresholds = super().accept(value)
-        if not thresholds:
-            raise ValueError("at least one IoU threshold is required")
-        if len(thresholds) > MAX_THRESHOLDS:
-            raise ValueError(f"{len(thresholds)} IoU thresholds; the maximum is {MAX_THRESHOLDS}")
-        if list(thresholds) != sorted(set(thresholds)):
-            raise ValueError("IoU thresholds must be in ascending order without duplicates")
         for lower, upper in pairwise(thresholds):
             if upper - lower < SAME_THRESHOLD:
                 raise ValueError(
@@ -520,37 +527,21 @@ class Thresholds(Several):
         return linspace(start, stop, round(steps) + 1)
 
 
-class Limits(Several):
+class Limits(Ascending):
     """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
     values = "`1,10,100`; `none`"
     one = Whole(1)
     required = True
-
-    def accept(self, value: Any) -> tuple[int | None, ...]:
-        limits = super().accept(value)
-        if not limits:
-            raise ValueError("at least one value is required")
-        sizes = [inf if limit is None else limit for limit in limits]
-        if sizes != sorted(set(sizes)):
-            raise ValueError("the values must be in ascending order without duplicates")
-        if len(limits) > MAX_MAX_DETS:
-            raise ValueError(f"{len(limits)} values; the maximum is {MAX_MAX_DETS}")
-        return limits
+    maximum = MAX_MAX_DETS
 
 
-class Cutoffs(Several):
+class Cutoffs(Ascending):
     """Several k of metrics at k: ``1,5,10``."""
 
     repeatable = True
     values = "`5`; `1,5,10`"
     one = Whole(1, 10**9, or_none=False)
-
-    def accept(self, value: Any) -> tuple[int, ...]:
-        cutoffs = super().accept(value)
-        if list(cutoffs) != sorted(set(cutoffs)):
-            raise ValueError("the values must be in ascending order without duplicates")
-        return cutoffs
 
 
 _END = {"description": "In the unit, included; null is unbounded.", "type": ["number", "null"]}
@@ -719,21 +710,14 @@ def protocol_field(
     help: str,
     more: str = "",
     *,
-    kind: Kind | None = None,
-    option: str | None = None,
+    kind: Any = None,
+    option: Any = None,
     compared: bool = True,
     always_reported: bool = True,
 ) -> Any:
     """Declare a field of a protocol; its option has its name by default, "" is no option."""
-    metadata = {
-        "kind": kind,
-        "option": option,
-        "help": help,
-        "more": more,
-        "compared": compared,
-        "always_reported": always_reported,
-    }
-    return field(default=default, compare=compared, metadata=metadata)
+    declared = ProtocolField("", default, kind, option, help, more, compared, always_reported)
+    return field(default=default, compare=compared, metadata={"declared": declared})
 
 
 _FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
@@ -742,18 +726,20 @@ _FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
     if protocol not in _FIELDS:
-        _FIELDS[protocol] = tuple(_declared(item) for item in fields(protocol) if item.metadata)
+        _FIELDS[protocol] = tuple(_named(item) for item in fields(protocol) if item.metadata)
     return _FIELDS[protocol]
 
 
-def _declared(item: "Field[Any]") -> ProtocolField:
-    """Return a field with the kind of its type, and the option of its name, by default."""
-    declared: dict[str, Any] = {**item.metadata}
-    if declared["kind"] is None:
-        declared["kind"] = YesNo() if item.type is bool else Choice(*get_args(item.type))
-    if declared["option"] is None:
-        declared["option"] = f"--{item.name.replace('_', '-')}"
-    return ProtocolField(item.name, item.default, **declared)
+def _named(item: "Field[Any]") -> ProtocolField:
+    """Return a declared field with its name, and by default the kind of its type."""
+    declared: ProtocolField = item.metadata["declared"]
+    of_type = YesNo() if item.type is bool else Choice(*get_args(item.type))
+    option = f"--{item.name.replace('_', '-')}"
+    return declared._replace(
+        name=item.name,
+        kind=declared.kind or of_type,
+        option=option if declared.option is None else declared.option,
+    )
 
 
 def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
@@ -859,8 +845,32 @@ class ProtocolBase:
         """Return a preset without the fields that have no effect here, for the signature."""
         return preset
 
+    def _idle(self) -> dict[str, str]:
+        """Return the fields that affect no metric, with the reason."""
+        return {}
+
     def check_effect(self, changed: Iterable[str]) -> None:
-        """Raise if a changed field affects no metric."""
+        """Raise if a changed field affects no metric.
+
+        Parameters
+        ----------
+        changed : iterable of str
+            Names of fields.
+
+        Raises
+        ------
+        UsageError
+        """
+        idle = self._idle()
+        for name in changed:
+            if name in idle:
+                option = self.option_of(name)
+                raise UsageError(f"{option} has no effect: {idle[name]}; leave out {option}")
+
+    @classmethod
+    def option_of(cls, name: str) -> str:
+        """Return the option that sets a field."""
+        return next(item.option for item in protocol_fields(cls) if item.name == name)
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with changed fields and the fields that depend on them."""

@@ -1,6 +1,6 @@
 """Protocols of retrieval and classification: fields and presets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -130,16 +130,13 @@ class Classification(_AtK):
         """Return the fields that are always in the signature, as no metric name shows them."""
         return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
 
-    def check_effect(self, changed: Iterable[str]) -> None:
-        """Raise UsageError if a changed field has no effect on any metric."""
+    def _idle(self) -> dict[str, str]:
         unused: dict[str, str] = {}
         if self.recall_levels is None:
             unused["recall_grid"] = f"--interpolation {self.curve} uses no recall levels"
         if not self.cutoffs:
             unused |= dict.fromkeys(("divisor", "no_relevant"), "it requires --k")
-        for name in sorted(unused.keys() & {*changed}):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} has no effect: {unused[name]}; remove {option}")
+        return unused
 
     def with_curve(self, curve: Curve) -> "Classification":
         """Return this protocol with another curve, and a recall grid that fits it."""

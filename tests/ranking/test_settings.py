@@ -106,6 +106,6 @@ def test_signature_of_classification() -> None:
 def test_classification_fields_without_effect_are_rejected(name: str, reason: str) -> None:
     option = f"--{name.replace('_', '-')}"
     voc = classification("voc2012")
-    with pytest.raises(UsageError, match=f"^{option} has no effect: {reason}; remove {option}$"):
+    with pytest.raises(UsageError, match=f"^{option} has no effect: {reason}; leave out {option}$"):
         voc.check_effect([name])
     voc.with_changes(curve="11-point", cutoffs=(1,)).check_effect([name])
