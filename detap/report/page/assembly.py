@@ -48,6 +48,7 @@ from detap.report.numbers import (
 )
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
+from detap.report.page.pictures import ImageFile, data_uri, thumbnails
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.comparison import conclusion, pair_row
@@ -310,8 +311,6 @@ def _pictures(
     """Return address, width and height of thumbnails by image number, and the problems."""
     if source.pictures is None:
         return {}, []
-    from detap.report.page.pictures import ImageFile, data_uri, thumbnails
-
     sizes = images.columns["sizes"].tolist()
     numbers = images.by_errors.tolist()
     files = [

@@ -8,12 +8,11 @@ folder, else only inside its root.
 import os
 import warnings
 from base64 import b64encode
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
-from itertools import islice
 from typing import NamedTuple
 
 from detap.errors import InputError
@@ -30,6 +29,7 @@ with suppress(ImportError):  # the search for images does not need it
 SIDE = 480
 QUALITY = 60
 MOST_THREADS = 8  # each may hold a decoded picture
+_BATCH = 32  # thumbnails made ahead
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
 
@@ -93,9 +93,13 @@ def thumbnails(
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
     total = 0
-    made = _in_order(lambda image: _made(folder, image), images, min(threads, MOST_THREADS))
-    with warnings.catch_warnings():  # of all threads
-        warnings.simplefilter("ignore")
+    with ThreadPoolExecutor(min(threads, MOST_THREADS)) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of all threads
+        made = (
+            thumbnail
+            for start in range(0, len(images), _BATCH)
+            for thumbnail in pool.map(partial(_made, folder), images[start : start + _BATCH])
+        )
         for number, (image, thumbnail) in enumerate(zip(images, made, strict=True)):
             if thumbnail is None:
                 continue
@@ -107,7 +111,6 @@ def thumbnails(
             if total + len(uri) > max_bytes:
                 left_out = sum(_exists(folder, other) for other in images[number:])
                 problems.append(f"{left_out:,} pictures left out: {LIMIT}")
-                made.close()
                 break
             total += len(uri)
             uris[image.name], sizes[image.name] = uri, size
@@ -117,25 +120,6 @@ def thumbnails(
                     f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
                 )
     return Thumbnails(uris, sizes, tuple(problems))
-
-
-def _in_order(
-    work: Callable[[ImageFile], _Made], images: Iterable[ImageFile], threads: int
-) -> Generator[_Made]:
-    """Yield the results in the order of the images; threads are at most two images ahead each."""
-    if threads == 1:
-        yield from map(work, images)
-        return
-    remaining = iter(images)
-    with ThreadPoolExecutor(threads) as pool:
-        ahead = deque(pool.submit(work, image) for image in islice(remaining, 2 * threads))
-        try:
-            while ahead:
-                result = ahead.popleft().result()
-                ahead.extend(pool.submit(work, image) for image in islice(remaining, 1))
-                yield result
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _made(folder: ImageFolder, image: ImageFile) -> _Made:
