@@ -97,14 +97,11 @@ def as_bytes(document: Any) -> bytes:
 
 
 class Files:
-    """Writes a pair of files and reads it, each record by Python if `one_by_one`."""
+    """Writes a pair of files and reads it."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, one_by_one: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.truth_path = folder / "truth.json"
         self.results_path = folder / "results.json"
-        if one_by_one:
-            monkeypatch.setattr(results, "Fields", odd_fields)
-            monkeypatch.setattr(instances, "Fields", odd_fields)
 
     def read_truth(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
         self.truth_path.write_bytes(as_bytes(document))

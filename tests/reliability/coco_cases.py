@@ -11,6 +11,7 @@ import gzip
 import json
 import os
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def scored(
     _add(row, name, Scored({"AP": ap, "AP50": ap}, notes, classes or {}), (gt, dt), more)
 
 
-def edit(part: str, number: int, **values: Any) -> Callable[[Truth], None]:
+def edit(part: str, number: int, /, **values: Any) -> Callable[[Truth], None]:
     """Return a function that changes values of one ground-truth record; ... removes a key."""
 
     def change(value: Truth) -> None:
@@ -168,7 +169,7 @@ def _update(record: dict[str, Any], values: dict[str, Any]) -> None:
             record[key] = entry
 
 
-def wrong(row: str, name: str, part: str, number: int, says: str, **values: Any) -> None:
+def wrong(row: str, name: str, part: str, number: int, says: str, /, **values: Any) -> None:
     """Add a ground truth of which one record has these values."""
     location = rf"{part}\[{number}\]"
     refused(row, name, GT, location, says, gt=edit(part, number, **values))
@@ -200,9 +201,9 @@ scored("any-annotation-id", "huge", BASE, gt=edit("annotations", 0, id=2**80))
 scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2**63))
 
 _twice = {"id": 1, "image_id": 1, "category_id": 2}
-wrong("equal-ids", "annotations", "annotations", 1, "id 1", **_twice)
-wrong("equal-ids", "images", "images", 1, "id 1", id=1)
-wrong("equal-ids", "categories", "categories", 1, "id 1", id=1)
+for part, values in (("annotations", _twice), ("images", {"id": 1}), ("categories", {"id": 1})):
+    says = rf"duplicate id 1 \(also at {part}\[0\]\)"
+    wrong("equal-ids", part, part, 1, says, **values)
 crowd = appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1})
 name = "annotation-differs-in-crowd-only"
 refused("equal-ids", name, GT, r"annotations\[3\]", "id 1", gt=crowd)
@@ -219,7 +220,7 @@ scored("no-annotation-ids", "none", BASE, ("missing-annotation-ids",), gt=withou
 without = edit("annotations", 0, id=None)
 scored("no-annotation-ids", "null", BASE, ("missing-annotation-ids",), gt=without)
 
-wrong_result("unknown-image", "one", 1, "image_id 99", image_id=99)
+wrong_result("unknown-image", "one", 1, "image_id 99 is not in the ground truth", image_id=99)
 wrong_result("unknown-image", "negative", 1, "image_id -1", image_id=-1)
 wrong_result("unknown-image", "huge", 1, f"image_id {2**70}", image_id=2**70)
 
@@ -235,19 +236,17 @@ def _shift(by: int, key: str = "category_id") -> Callable[[Results], Results]:
 
 extra = [*results(), detection(1, 7, [1, 1, 5, 5], 0.95)]
 scored("unknown-category", "extra", BASE, ("unknown-categories",), dt=extra)
+OTHERS = r"no {}_id of the results is in the ground truth \(results: {}; ground truth: 1\S2\); use"
+OFF = r"every category_id looks off by {} \(e.g. {} overlaps class 1\); use the ground truth's ids"
 for row, name, says, shifted in (
-    ("unknown-category", "all", "no category_id of the results is in", _shift(100)),
-    ("nothing-in-common", "categories-up-by-one", r"(?i)categor", _shift(1)),
-    ("nothing-in-common", "categories-down-by-one", r"(?i)categor", _shift(-1)),
-    ("nothing-in-common", "categories-far", r"101.102.*1.2", _shift(100)),
-    (
-        *("nothing-in-common", "images", r"no image_id of the results.*11\S12.*1\S2"),
-        _shift(10, "image_id"),
-    ),
+    ("unknown-category", "all", OTHERS.format("category", "101\\S102"), _shift(100)),
+    ("nothing-in-common", "categories-up-by-one", OFF.format("\\+1", 2), _shift(1)),
+    ("nothing-in-common", "categories-down-by-one", OFF.format("-1", 0), _shift(-1)),
+    ("nothing-in-common", "images", OTHERS.format("image", "11\\S12"), _shift(10, "image_id")),
 ):
     refused(row, name, DT, "", says, dt=shifted)
-wrong("dangling-truth", "image", "annotations", 1, "image_id 9", image_id=9)
-wrong("dangling-truth", "category", "annotations", 1, "category_id 9", category_id=9)
+for key, part in (("image_id", "images"), ("category_id", "categories")):
+    wrong("dangling-truth", part, "annotations", 1, f"{key} 9 is not in {part}", **{key: 9})
 
 # --- nothing there
 
@@ -260,12 +259,13 @@ for name, says, edited in (
     ("no-annotations", "no annotations", {"annotations": []}),
     ("no-images", "image", {"images": []}),
     ("no-categories", "categor", {"categories": []}),
-    ("images-null", "images is null", {"images": None}),
+    ("images-null", "images is null, expected an array", {"images": None}),
 ):
     refused("no-truth", name, GT, "", says, gt=truth() | edited)
 refused("no-truth", "empty-object", GT, "", "no images", gt={})
 bare = {key: value for key, value in truth().items() if key != "annotations"}
-refused("no-truth", "annotations-key-missing", GT, "", "annotations", gt=bare)
+says = "no annotations; expected an object with images, annotations, categories"
+refused("no-truth", "annotations-key-missing", GT, "", says, gt=bare)
 refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
 refused("same-file", "twice", GT, "", "ground.truth", dt_path=GT, build=files())
 
@@ -277,7 +277,10 @@ def _linked(folder: Path) -> None:
 
 link = "link.json"
 refused("same-file", "by-a-link", link, "", "ground.truth", dt_path=link, build=_linked)
-refused("same-file", "results-as-truth", GT, "", "list", gt=results())
+says = r"is a JSON list \(results\?\); expected an object"
+refused("same-file", "results-as-truth", GT, "", says, gt=results())
+says = r"no images and no categories \(records have scores: results\?\)"
+refused("same-file", "results-object-as-truth", GT, "", says, gt={"annotations": results()})
 
 # --- numbers
 
@@ -291,17 +294,19 @@ for name, text in (
 ):
     corners = f"[10, 10, {text}, 20]"
     for part, file, location, says, old, new, content in (
-        ("score", DT, r"\[1\]", "score|NaN", '"score": 0.8', f'"score": {text}', results),
-        ("box", DT, r"\[0\]", "bbox|NaN", "[10, 10, 20, 20]", corners, results),
-        ("truth-box", GT, r"annotations\[0\]", "bbox|NaN", "[10, 10, 20, 20]", corners, truth),
-        ("area", GT, r"annotations\[0\]", "area|NaN", '"area": 400', f'"area": {text}', truth),
+        ("score", DT, r"\[1\]", "score", '"score": 0.8', f'"score": {text}', results),
+        ("box", DT, r"\[0\]", r"bbox\[2\]", "[10, 10, 20, 20]", corners, results),
+        ("truth-box", GT, r"annotations\[0\]", r"bbox\[2\]", "[10, 10, 20, 20]", corners, truth),
+        ("area", GT, r"annotations\[0\]", "area", '"area": 400', f'"area": {text}', truth),
     ):
         given = {"dt" if file == DT else "gt": replaced(old, new, content)}
-        refused("not-finite", f"{part}-{name}", file, location, says, **given)
-wrong_result("no-score", "missing", 1, "score is missing", score=...)
-wrong_result("no-score", "null", 1, "score is missing; 1 of 4", score=None)
+        fault = f"{says} is (NaN|infinite), expected a finite number"
+        refused("not-finite", f"{part}-{name}", file, location, fault, **given)
+says = "score is missing; 1 of 4 records has none: give all records a score, or none"
+wrong_result("no-score", "missing", 1, says, score=...)
+wrong_result("no-score", "null", 1, says, score=None)
 wrong_result("no-score", "string", 1, 'score is "0.8"', score="0.8")
-wrong_result("no-score", "bool", 1, "score is true", score=True)
+wrong_result("no-score", "bool", 1, "score is true, expected a number", score=True)
 wrong_result("no-score", "list", 1, r"score is \[0.8\]", score=[0.8])
 
 for name, scale in (
@@ -315,8 +320,9 @@ for name, scale in (
     scored("any-score", name, BASE, dt=every("score", scale))
 
 for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
-    wrong_result("negative-size", f"{name}", 0, f"negative {name}", bbox=box)
-    wrong("negative-size", f"truth-{name}", "annotations", 0, f"negative {name}", bbox=box)
+    says = rf"bbox has a negative {name}: \["
+    wrong_result("negative-size", name, 0, says, bbox=box)
+    wrong("negative-size", f"truth-{name}", "annotations", 0, says, bbox=box)
 
 BACKWARD = [30, 10, -20, 20]
 TURNED = [30, 30, -20, -20]
@@ -401,24 +407,23 @@ for name, ap, notes, odd in (
 ):
     scored("as-is", name, ap, notes, dt=odd, options=("--as-is",))
 
-BOXES: dict[str, Any] = {
-    "null": None,
-    "three": [10, 10, 20],
-    "five": [10, 10, 20, 20, 1],
-    "empty": [],
-    "string": "10,10,20,20",
-    "strings": ["10", "10", "20", "20"],
-    "nulls": [None, 10, 20, 20],
-    "bools": [True, 10, 20, 20],
-    "nested": [[10, 10, 20, 20]],
-    "object": {"x": 10, "y": 10, "w": 20, "h": 20},
-    "number": 10,
+BOXES: dict[str, tuple[Any, str]] = {
+    "missing": (..., r"bbox is missing, expected \[x, y, width, height"),
+    "null": (None, "bbox is null"),
+    "three": ([10, 10, 20], r"bbox has 3 values, expected 4: \[x, y"),
+    "five": ([10, 10, 20, 20, 1], "bbox has 5 values"),
+    "empty": ([], "bbox has 0 values"),
+    "string": ("10,10,20,20", 'bbox is "10,10,20,20"'),
+    "strings": (["10", "10", "20", "20"], r'bbox\[0\] is "10", expected'),
+    "nulls": ([None, 10, 20, 20], r"bbox\[0\] is null"),
+    "bools": ([True, 10, 20, 20], r"bbox\[0\] is true"),
+    "nested": ([[10, 10, 20, 20]], "bbox has 1 value"),
+    "object": ({"x": 10, "y": 10, "w": 20, "h": 20}, 'bbox is {"x": 10'),
+    "number": (10, "bbox is 10"),
 }
-wrong_result("no-box", "missing", 0, "bbox is missing", bbox=...)
-wrong("no-box", "truth-missing", "annotations", 0, "bbox is missing", bbox=...)
-for name, value in BOXES.items():
-    wrong_result("no-box", name, 0, "bbox", bbox=value)
-    wrong("no-box", f"truth-{name}", "annotations", 0, "bbox", bbox=value)
+for name, (value, says) in BOXES.items():
+    wrong_result("no-box", name, 0, says, bbox=value)
+    wrong("no-box", f"truth-{name}", "annotations", 0, says, bbox=value)
 
 # Read as x y w h the boxes begin at 60 and end at 140, 40 beyond their image: overlap 400 / 6400.
 for name, side, others in (
@@ -457,13 +462,16 @@ for name, ap, notes, boxes in (
 
 scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotations", iscrowd=...))
 scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))
-wrong("defaults", "crowd-2", "annotations", 0, "iscrowd is 2", iscrowd=2)
+wrong("defaults", "crowd-2", "annotations", 0, "iscrowd is 2, expected 0 or 1", iscrowd=2)
 wrong("defaults", "crowd-string", "annotations", 0, 'iscrowd is "1"', iscrowd="1")
 without = edit("annotations", 0, iscrowd=None)
 scored("defaults", "crowd-null", BASE, ("missing-iscrowd",), gt=without)
 scored("defaults", "area-null", BASE, ("missing-area",), gt=edit("annotations", 0, area=None))
-wrong("negative-area", "annotation", "annotations", 0, "area is -1", area=-1)
+wrong(
+    "negative-area", "annotation", "annotations", 0, "area is -1, expected a number >= 0", area=-1
+)
 scored("ignore", "one", BASE, ("ignore-without-effect",), gt=edit("annotations", 0, ignore=1))
+wrong("ignore", "string", "annotations", 0, 'ignore is "no", expected 0 or 1', ignore="no")
 
 scored("whole-float-id", "image", BASE, dt=edit_result(0, image_id=1.0))
 scored("whole-float-id", "truth", BASE, gt=edit("images", 0, id=1.0))
@@ -471,16 +479,24 @@ scored("whole-float-id", "category", BASE, gt=edit("categories", 0, id=1.0))
 scored("whole-float-id", "exponent", BASE, dt=replaced('"image_id": 1', '"image_id": 1E0', results))
 wrong_result("wrong-id", "float-beyond-2-53", 0, "image_id is", image_id=1e17)
 for name, value in {"bool": True, "fraction": 1.5, "null": None, "list": [1], "object": {}}.items():
-    wrong_result("wrong-id", f"image-{name}", 0, "image_id is", image_id=value)
-    wrong_result("wrong-id", f"category-{name}", 0, "category_id is", category_id=value)
-    wrong("wrong-id", f"truth-{name}", "images", 0, "id is", id=value)
+    says = re.escape(f"id is {json.dumps(value)}, expected an integer")
+    wrong_result("wrong-id", f"image-{name}", 0, f"image_{says}", image_id=value)
+    wrong_result("wrong-id", f"category-{name}", 0, f"category_{says}", category_id=value)
+    wrong("wrong-id", f"truth-{name}", "images", 0, says, id=value)
 wrong_result("wrong-id", "image-missing", 0, "image_id is missing", image_id=...)
-wrong_result("wrong-id", "string-image", 0, 'image_id "1".*number', image_id="1")
-wrong_result("wrong-id", "string-category", 0, 'category_id is "1".*number', category_id="1")
+wrong("wrong-id", "truth-missing", "images", 0, "id is missing", id=...)
+wrong("wrong-id", "truth-image-missing", "annotations", 0, "image_id is missing", image_id=...)
+says = r'image_id "1" is not in the ground truth \(ids are numbers\)'
+wrong_result("wrong-id", "string-image", 0, says, image_id="1")
+says = r'image_id "1" is not in images \(ids are numbers\)'
+wrong("wrong-id", "string-truth-image", "annotations", 0, says, image_id="1")
+says = 'category_id is "1", expected a number as in the ground truth'
+wrong_result("wrong-id", "string-category", 0, says, category_id="1")
 strings = every("image_id", str)
 scored("wrong-id", "all-images-strings", BASE, dt=strings)
-says = "mix numbers and strings|image_id 1 is not"
-refused("wrong-id", "mixed-truth", GT, "", says, gt=edit("images", 0, id="1"))
+for part in ("images", "categories"):
+    says = f"ids of {part} mix numbers and strings; use one type"
+    refused("wrong-id", f"mixed-{part}", GT, "", says, gt=edit(part, 0, id="1"))
 
 
 def _string_truth(value: Truth) -> None:
@@ -494,18 +510,19 @@ padded = every("image_id", lambda image: f"00{image}")
 scored("string-ids", "images", BASE, gt=_string_truth, dt=padded)
 says = r'"1"\S"2".*"001"\S"002"'
 refused("string-ids", "to-the-letter", DT, "", says, gt=_string_truth, dt=strings)
+TWICE = 'duplicate key "{}" in one object; keep one of them'
 for name, location, key, old, new in (
     ("result", r"\[0\]", "score", '"score": 0.9', '"score": 0.1, "score": 0.9'),
     ("escaped", r"\[0\]", "score", '"score": 0.9', r'"sc\u006fre": 0.1, "score": 0.9'),
 ):
     data = replaced(old, new, results)
-    refused("duplicate-key", name, DT, location, f'"{key}"', dt=data)
+    refused("duplicate-key", name, DT, location, TWICE.format(key), dt=data)
 for name, location, key, old, new in (
     ("annotation", r"annotations\[0\]", "bbox", '"bbox"', '"bbox": [0, 0, 1, 1], "bbox"'),
     ("top", "", "annotations", '"annotations"', '"annotations": [], "annotations"'),
 ):
     data = replaced(old, new, truth)
-    refused("duplicate-key", name, GT, location, f'"{key}"', gt=data)
+    refused("duplicate-key", name, GT, location, TWICE.format(key), gt=data)
 data = replaced('"score": 0.9', r'"sc\u006fre": 0.9', results)
 scored("duplicate-key", "escaped-once", BASE, dt=data)
 
@@ -514,14 +531,18 @@ scored("duplicate-key", "escaped-once", BASE, dt=data)
 BOM = b"\xef\xbb\xbf"
 marked = BOM + dumped(truth()), BOM + dumped(results())
 scored("encoding", "byte-order-mark", BASE, gt=marked[0], dt=marked[1])
-refused("encoding", "utf-16", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16"))
-refused("encoding", "utf-16-le", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16-le"))
-refused("encoding", "utf-32", GT, "", "UTF", gt=json.dumps(truth()).encode("utf-32"))
+for name in ("utf-16", "utf-16-le", "utf-32"):
+    says, data = "is UTF-16 or UTF-32 text, expected UTF-8", json.dumps(truth()).encode(name)
+    refused("encoding", name, GT, "", says, gt=data)
 latin = json.dumps(truth()).replace("cat", "chät").encode("latin-1")
-refused("encoding", "latin-1", GT, r"byte \d+", "not UTF-8", gt=latin)
+refused("encoding", "latin-1", GT, r"byte \d+", "0xe4 is not UTF-8; save it as UTF-8", gt=latin)
 for name, says, data in (
-    ("trailing-comma", "comma", dumped(results())[:-1] + b",]"),
-    ("trailing-bytes", "unexpected text", dumped(results()) + b"xyz"),
+    (
+        "trailing-comma",
+        'invalid JSON at "]": trailing comma; write valid JSON',
+        dumped(results())[:-1] + b",]",
+    ),
+    ("trailing-bytes", 'unexpected text after the JSON value: "xyz"', dumped(results()) + b"xyz"),
     ("two-values", "unexpected text", dumped(results()) + dumped(results())),
     ("truncated", "truncated", dumped(results())[:-30]),
     ("truncated-after-record", "truncated|expected", dumped(results())[:-1]),
@@ -536,11 +557,17 @@ nul = dumped(results()) + b"\0"
 refused("encoding", "trailing-nul", DT, r"line 1, column \d+|", "unexpected text|binary", dt=nul)
 data = dumped(truth())[:300]
 refused("encoding", "truncated-truth", GT, r"line 1, column \d+", "truncated", gt=data)
-refused("encoding", "single-quotes", DT, "", "Python", dt=str(results()).encode())
+says = "looks like Python text, not JSON; write it with json"
+refused("encoding", "single-quotes", DT, "", says, dt=str(results()).encode())
 data = replaced('"cat"', '"c\tat"', truth).replace(b"\\t", b"\t")
-refused("encoding", "control-in-string", GT, r"line \d+, column \d+", "JSON", gt=data)
+refused(
+    "encoding", "control-in-string", GT, r"line \d+, column \d+", "nvalid control char", gt=data
+)
 data = replaced('"cat"', r'"\ud800"', truth)
-refused("encoding", "lone-surrogate", GT, r"categories\[0\]", "surrogate", gt=data)
+says = "has an unpaired surrogate; write it as UTF-8"
+refused("encoding", "lone-surrogate", GT, r"categories\[0\]", f"name {says}", gt=data)
+data = edit("images", 0, id="\ud800")
+refused("encoding", "lone-surrogate-id", GT, r"images\[0\]", f"id {says}", gt=data)
 scored(
     "encoding",
     "spread-out",
@@ -581,14 +608,15 @@ refused(
 )
 refused("gzip", "twice", DT, "", "gzip", dt=gzip.compress(gzip.compress(dumped(results()))))
 
-DEEP = "nest|not JSON|object|array|list|cut"
-refused("nesting", "brackets", DT, "", DEEP, dt=b"[" * 5_000_000)
-refused("nesting", "objects", DT, "", DEEP, dt=b'{"a":' * 2_000_000)
+DEEP = "JSON is nested {} levels deep"
+refused("nesting", "brackets", DT, "", DEEP.format(5_000_000), dt=b"[" * 5_000_000)
+refused("nesting", "objects", DT, "", DEEP.format(2_000_000), dt=b'{"a":' * 2_000_000)
 nested = '"x": ' + "[" * 200_000 + "]" * 200_000
 deep = replaced('"score": 0.9', f'"score": 0.9, {nested}', results)
 refused("nesting", "in-a-record", DT, "", "nest", dt=deep)
 deep = replaced('{"images"', f'{{{nested}, "images"', truth)
-refused("nesting", "in-the-truth", GT, "", "nest", gt=deep)
+says = DEEP.format(200_001) + ", the limit is 100"
+refused("nesting", "in-the-truth", GT, "", says, gt=deep)
 deep = replaced("[10, 10, 20, 20]", "[" * 300 + "]" * 300, results)
 refused("nesting", "bbox", DT, "", "bbox|nest", dt=deep)
 
@@ -633,28 +661,28 @@ scored(
 scored(
     "case-of-names", "equal", BASE, ("equal-category-names",), gt=edit("categories", 0, name="dog")
 )
-refused(
-    "case-of-names", "number", GT, r"categories\[0\]", "name is 5", gt=edit("categories", 0, name=5)
-)
+wrong("case-of-names", "number", "categories", 0, "name is 5, expected", name=5)
 
+LFS = "looks like a Git LFS pointer; download the file with `git lfs pull`"
+MERGE = "looks like a file with unresolved merge conflicts"
 CONTENT = {
-    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
-    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "HTML"),
-    "xml": (b"<annotation/>", "XML"),
-    "pickle": (pickle.dumps(results()), "pickle"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", LFS),
+    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "looks like an HTML page"),
+    "xml": (b"<annotation/>", "looks like XML; for PASCAL VOC annotations use --format voc"),
+    "pickle": (pickle.dumps(results()), "looks like a Python pickle; save it as JSON"),
     "zip": (b"PK\x03\x04" + bytes(30), "zip"),
     "numpy": (b"\x93NUMPY\x01\0v\0{'descr': '<f8'}\n", "NumPy"),
     "image": (b"\x89PNG\r\n\x1a\n" + bytes(20), "image"),
-    "json-lines": (b"\n".join(dumped(entry) for entry in results()), "JSON Lines"),
+    "json-lines": (b"\n".join(dumped(entry) for entry in results()), "looks like JSON Lines"),
     "python": (repr(results()).encode(), "Python"),
-    "merge": (b"<<<<<<< HEAD\n" + dumped(results()) + b"\n=======\n[]\n>>>>>>> b\n", "merge"),
+    "merge": (b"<<<<<<< HEAD\n" + dumped(results()) + b"\n=======\n[]\n>>>>>>> b\n", MERGE),
     "merge-inside": (
         b"[\n<<<<<<< HEAD\n"
         + dumped(results()[0])
         + b"\n=======\n"
         + dumped(results()[1])
         + b"\n>>>>>>> b\n]\n",
-        "merge",
+        MERGE,
     ),
     "number": (b"5", "array|list|object"),
     "null": (b"null", "array|list|object"),
@@ -674,17 +702,20 @@ refused(
     "record-list",
     DT,
     "",
-    "has 1 list, such as one per image",
+    "has 1 list, such as one per image, expected one of all detections; expected a results",
     dt=[[1, 1, 10, 10, 20, 20, 0.9]],
 )
-refused("other-content", "record-null", DT, r"\[1\]", "is null", dt=lambda r: r.insert(1, None))
-refused(
-    "other-content", "other-object", DT, "", "annotations or predictions", dt={"results": results()}
-)
-refused("other-content", "by-image", DT, "", "annotations or predictions", dt={"1": results()})
+says = "is null, expected an object"
+refused("other-content", "record-null", DT, r"\[1\]", says, dt=lambda r: r.insert(1, None))
+given = truth() | {"images": [1]}
+refused("other-content", "truth-number", GT, r"images\[0\]", "is 1, expected an object", gt=given)
+for name, key in (("other-object", "results"), ("by-image", "1")):
+    says = "is an object without a list of annotations or predictions"
+    refused("other-content", name, DT, "", says, dt={key: results()})
 
-wrong_result("overflow", "detection", 0, "overflow", bbox=[0, 0, 1e200, 1e200])
-wrong("overflow", "truth", "annotations", 0, "overflow", bbox=[0, 0, 1e200, 1e200], area=1)
+says = r"bbox \[0, 0, 1e\+200, 1e\+200\] overflows"
+wrong_result("overflow", "detection", 0, says, bbox=[0, 0, 1e200, 1e200])
+wrong("overflow", "truth", "annotations", 0, says, bbox=[0, 0, 1e200, 1e200], area=1)
 wrong_result("overflow", "corner", 0, "overflow", bbox=[1.7e308, 0, 1.7e308, 1e-300])
 
 # --- what is no file
