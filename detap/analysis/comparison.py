@@ -157,7 +157,6 @@ class Comparison(Displayed):
 
     first: Result
     second: Result
-    names: tuple[str, ...]  # the compared metrics
     resamples: PairedResamples | None
     errors: tuple[ErrorCounts, ErrorCounts] | None  # of both; None without the boxes of one
     confidence: float
@@ -198,7 +197,7 @@ class Comparison(Displayed):
         if self.resamples is None:
             return ()
         counts = {name: self.counted(name) for name in self.resamples.first.overall}
-        return interval_notes(self.names, counts, self.min_ground_truths)
+        return interval_notes([*self.first.summary], counts, self.min_ground_truths)
 
     @property
     def changed(self) -> Counts:
@@ -235,14 +234,13 @@ def compare(
     )
     if first.classes != second.classes:
         raise UsageError("the two results have different classes; use align_classes")
-    names = tuple(first.summary)
     pair = None
     if resamples:
         pair = paired_resamples(first, second, resamples=resamples, seed=seed, threads=threads)
     errors = None
     if first.has_boxes and second.has_boxes:
         errors = (count_errors(first), count_errors(second))
-    return Comparison(first, second, names, pair, errors, confidence, min_ground_truths)
+    return Comparison(first, second, pair, errors, confidence, min_ground_truths)
 
 
 def require_comparable(

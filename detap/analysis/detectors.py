@@ -125,11 +125,6 @@ class Detectors(Displayed):
         """The names, the best detector first."""
         return tuple(one.name for one in self.detectors)
 
-    @property
-    def has_intervals(self) -> bool:
-        """True if the metric has intervals."""
-        return all(len(one.draws.drawn) for one in self.detectors)
-
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
         value, order = self[name].value, _order(self[name].value, self.metric)
@@ -167,7 +162,7 @@ class Detectors(Displayed):
         confidence, resamples, _, min_ground_truths = self.settings
         if not resamples:
             return ()
-        if not self.has_intervals:
+        if not self.groups:
             fewest = min(sum(one.counts.values()) for one in self.detectors)
             counts = {self.metric.name: fewest} if self.metric.metric.has_intervals else {}
             return interval_notes([self.metric.name], counts, min_ground_truths)

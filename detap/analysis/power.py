@@ -143,7 +143,7 @@ def power_analysis(comparison: Comparison, drop: float | None = None) -> PowerAn
     primary = metrics.summary(comparison.first.protocol)[0]
     numbers = [
         DetectableDrop.of(name, draws.drawn, images, criterion)
-        for name in comparison.names
+        for name in comparison.first.summary
         if (draws := comparison.draws(name)) is not None
     ]
     counts = comparison.first.ground_truths.tolist()

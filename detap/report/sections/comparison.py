@@ -121,10 +121,10 @@ def comparison_report(
 ) -> Report:
     """Return the report of two detectors, with at most `max_rows` classes, and images."""
     protocol = comparison.first.protocol
-    first, second = comparison.first.summary, comparison.second.summary
+    second = comparison.second.summary
     rows = [
-        pair_row(name, first[name], second[name], comparison.interval(name))
-        for name in comparison.names
+        pair_row(name, value, second[name], comparison.interval(name))
+        for name, value in comparison.first.summary.items()
     ]
     analysis = power_analysis(comparison, drop)  # None if images were not resampled
     power = () if analysis is None else (power_block(analysis, max_rows),)

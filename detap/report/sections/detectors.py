@@ -23,8 +23,8 @@ from detap.report.fields import (
     report_of,
 )
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
-from detap.report.numbers import fraction, hidden_rows
-from detap.report.sections.comparison import MOST_ROWS
+from detap.report.numbers import fraction
+from detap.report.sections.comparison import MOST_ROWS, top_rows
 from detap.report.sections.selection import selection_blocks
 
 DetectorInput = Object(
@@ -130,7 +130,7 @@ def detectors_report(
     rows = tuple({**r, **own} if r["name"] == detectors.reference else r for r in table.rows)
     return Report(
         kind="detectors",
-        title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.has_intervals else ""),
+        title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.groups else ""),
         conclusion=_conclusion(detectors),
         signature=detectors.signature,
         protocol=detectors.protocol.as_dict(),
@@ -193,29 +193,20 @@ def _ranking(detectors: Detectors) -> Table:
                 "detections": one.detections,
             }
         )
-    shown = detectors.has_intervals
-    return Table(
-        (
-            name_column("detector"),
-            *columns_of("count", "rank"),
-            primary,
-            *(_ends("fraction", "low", "high") if shown else ()),
-            _DIFFERENCE,
-            *(_ends("change", "difference_low", "difference_high") if shown else ()),
-            *([Column("letters", "group", "group", "text")] if detectors.groups else []),
-            *others,
-            *columns_of("count", "detections", priority=2),
-        ),
-        tuple(rows),
-        best=tuple(names),
-    )
+    columns = [name_column("detector"), *columns_of("count", "rank"), primary, _DIFFERENCE]
+    if detectors.groups:
+        columns[3:3] = _ends("fraction")
+        columns += _ends("change", "difference_")
+        columns.append(Column("letters", "group", "group", "text"))
+    columns += [*others, *columns_of("count", "detections", priority=2)]
+    return Table(tuple(columns), tuple(rows), best=tuple(names))
 
 
 _DIFFERENCE = Column("difference", "diff", "diff", "change")
 
 
-def _ends(kind: Literal["fraction", "change"], low: str, high: str) -> tuple[Column, ...]:
-    return Column(low, "CI low", "CI low", kind), Column(high, "CI high", "CI high", kind)
+def _ends(kind: Literal["fraction", "change"], prefix: str = "") -> list[Column]:
+    return [Column(f"{prefix}{end}", f"CI {end}", f"CI {end}", kind) for end in ("low", "high")]
 
 
 def _groups(detectors: Detectors, level: str) -> Block:
@@ -234,13 +225,12 @@ def _groups(detectors: Detectors, level: str) -> Block:
 def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
     """Return all pairs; without intervals they are in the JSON report only."""
     data: Any = [pair._asdict() for pair in detectors.pairs]
-    if not detectors.has_intervals:
+    if not detectors.groups:
         return Block("pairs", "", data)
-    rows = data[:max_rows]
     columns = [
         *columns_of("name", "first", "second"),
         _DIFFERENCE,
-        *_ends("change", "low", "high"),
+        *_ends("change"),
         Column("p", "p", "p", "fraction"),
         Column("adjusted_p", "adjusted p", "adj. p", "fraction"),
     ]
@@ -251,8 +241,8 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
             f"A true difference of min. diff is detected with {100 * Criterion().power:g}% power "
             f"at the {level} level, before adjustment."
         )
-    lines = (*hidden_rows(len(data) - len(rows)), line)
-    return Block("pairs", "Pairs", data, lines, Table(tuple(columns), tuple(rows)))
+    block = top_rows("pairs", "Pairs", data, Table(tuple(columns), tuple(data)), max_rows)
+    return block._replace(lines=(*block.lines, line))
 
 
 def _classes(detectors: Detectors, *, shown: bool) -> Block:
