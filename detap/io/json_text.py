@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
+from detap.io.file_kinds import BYTE_ORDER_MARK, HTML, kind_of, merge_conflict
 from detap.io.limits import Limits
 from detap.io.problems import Problems
 from detap.io.stream import refuse
@@ -178,8 +178,8 @@ class JsonText:
         """Return the location, message and hint for text that is not JSON."""
         name, hint = looks_like(self.text[:_HEAD].encode())
         context = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
-        if not name and MERGE_MARKER.search(context.encode()):
-            name, hint = _MERGE_CONFLICT
+        if not name:
+            name, hint = merge_conflict(context.encode())
         if name:
             return "", f"looks like {name}", hint
         return self.where(error.index), error.message, error.hint
@@ -199,25 +199,8 @@ class JsonText:
         )
 
 
-_HTML = ("an HTML page", "the download failed: download the file itself")
-_MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
-
-KINDS = {
-    "git-lfs": ("a Git LFS pointer", "download the file with `git lfs pull`"),
-    "pickle": ("a Python pickle", "save it as JSON"),
-    "gzip": ("gzip inside gzip", "decompress it once"),
-    "zip": ("a zip archive", "unpack it"),
-    "numpy": ("a NumPy array", "save it as JSON"),
-    "png": ("an image", "use the JSON file"),
-    "jpeg": ("an image", "use the JSON file"),
-    "pdf": ("a PDF document", "use the JSON file"),
-    "html": _HTML,
-    "merge": _MERGE_CONFLICT,
-}
-"""The name of a kind of file in messages, and a hint for JSON."""
-
 _PATTERNS = (
-    (re.compile(rb"(?i)\A\s*<(?:head|body)"), *_HTML),
+    (re.compile(rb"(?i)\A\s*<(?:head|body)"), *HTML),
     (re.compile(rb"\A\s*<"), "XML", "for PASCAL VOC annotations use --format voc"),
     (
         re.compile(rb"\A\s*\{[^\n]*\}[ \t\r]*\n\s*\{"),
@@ -240,8 +223,8 @@ def looks_like(data: bytes) -> tuple[str, str]:
     """Return the kind of data other than JSON, and a hint; both empty if unknown."""
     head = data[:_HEAD]
     kind = kind_of(head)
-    if kind:
-        return KINDS[kind]
+    if kind[0]:
+        return kind
     for pattern, name, hint in _PATTERNS:
         if pattern.search(head):
             return name, hint

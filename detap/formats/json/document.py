@@ -5,7 +5,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from io import BytesIO
 from threading import Thread
 from typing import Any, NoReturn
@@ -71,29 +70,6 @@ class RecordProblems(Problems):
         self._insert((-1, 0, 0), Problem(self.file, location, message, hint))
 
 
-class _Parsing(Thread):
-    """A thread that parses a file; the compiled walk of records runs without the GIL."""
-
-    def __init__(self, parse: Callable[[], Any]) -> None:
-        super().__init__(daemon=True)
-        self._parse = parse
-        self._value: Any = None
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self._value = self._parse()
-        except BaseException as error:  # raised in the caller's thread
-            self._error = error
-
-    def result(self) -> Any:
-        """Wait, and return the parsed file or raise its error."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-
 class JsonFile:
     """A JSON file to be read; its progress may be asked for from another thread."""
 
@@ -103,21 +79,30 @@ class JsonFile:
         self._reader: Reader | None = None
         self._size = 0
         self._is_read = False
-        self._parsing: _Parsing | None = None
+        self._thread: Thread | None = None
         self._parsed: Any = None
+        self._error: BaseException | None = None  # of the thread
 
     def begin(self, parse: "Callable[[JsonFile], Any]") -> None:
-        """Begin to parse the file in a thread; :meth:`parsed` returns the result."""
+        """Begin to parse the file in a thread; the compiled walk of records has no GIL."""
         if not memory_is_tight():
-            self._parsing = _Parsing(partial(parse, self))
-            self._parsing.start()
+            self._thread = Thread(target=self._parse, args=(parse,), daemon=True)
+            self._thread.start()
+
+    def _parse(self, parse: "Callable[[JsonFile], Any]") -> None:
+        try:
+            self._parsed = parse(self)
+        except BaseException as error:  # raised in the caller's thread
+            self._error = error
 
     def parsed(self, parse: "Callable[[JsonFile], Any]") -> Any:
         """Return the result of the thread, or parse the file now, once."""
-        if self._parsing is not None:
-            return self._parsing.result()
-        if self._parsed is None:
+        if self._thread is not None:
+            self._thread.join()
+        elif self._parsed is None:
             self._parsed = parse(self)
+        if self._error is not None:
+            raise self._error
         return self._parsed
 
     @contextmanager

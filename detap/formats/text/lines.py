@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from detap.formats.by_name.problems import CORNERS
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
-from detap.io.json_text import KINDS
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
@@ -162,9 +161,8 @@ def looks_like(data: bytes) -> str:
     """Return the kind of a file, or of its beginning, that is not plain text, or ""."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16 text (expected UTF-8)"
-    kind = kind_of(data)
-    if kind:
-        return KINDS[kind][0]
+    if name := kind_of(data)[0]:
+        return name
     head = data[:4096].removeprefix(BYTE_ORDER_MARK).lstrip()
     bracket = {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(head[:1], "")
     return bracket or ("binary data" if b"\0" in head else "")
