@@ -67,10 +67,7 @@ def scene(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         annotations.append(
             {
                 **shape(x, y, w, h),
-                "id": number,
-                "image_id": image,
-                "category_id": label,
-                "area": w * h * 0.75,
+                **{"id": number, "image_id": image, "category_id": label, "area": w * h * 0.75},
                 "iscrowd": int(random.random() < 0.1),
                 "ignore": int(random.random() < 0.1),
                 "isgroupof": int(random.random() < 0.1),
@@ -86,14 +83,8 @@ def scene(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         for _ in range(int(random.integers(1, 4))):
             dx, dy = random.integers(-6, 7, 2).tolist()
             other = label if random.random() < 0.6 else int(random.integers(1, 7))
-            results.append(
-                {
-                    **shape(x + dx, y + dy, w, h),
-                    "image_id": image,
-                    "category_id": other,
-                    "score": int(random.integers(1, 40)) / 40,
-                }
-            )
+            row = {"image_id": image, "category_id": other, **shape(x + dx, y + dy, w, h)}
+            results.append(row | {"score": int(random.integers(1, 40)) / 40})
     lists = ("neg_category_ids", "not_exhaustive_category_ids")
     instances = {
         "images": [
@@ -147,20 +138,11 @@ def rewritten(
             flags = {key: int(bool(flag)) or record[key]}
             annotations.append({**record, "category_id": ids[to], **flags})
     targets = [(record, dt[NAMES[record["category_id"] - 1]][0]) for record in results]
-    return (
-        {
-            "images": [image | lists(image) for image in instances["images"]],
-            "categories": [
-                {"id": ids[to], "name": to, "frequency": group(merged[to])} for to in merged
-            ],
-            "annotations": annotations,
-        },
-        [
-            {**record, "category_id": ids.get(to, UNKNOWN)}
-            for record, to in targets
-            if to is not None
-        ],
-    )
+    images = [image | lists(image) for image in instances["images"]]
+    categories = [{"id": ids[to], "name": to, "frequency": group(merged[to])} for to in merged]
+    return {"images": images, "categories": categories, "annotations": annotations}, [
+        {**record, "category_id": ids.get(to, UNKNOWN)} for record, to in targets if to is not None
+    ]
 
 
 def written(
