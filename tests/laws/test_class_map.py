@@ -67,7 +67,10 @@ def scene(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         annotations.append(
             {
                 **shape(x, y, w, h),
-                **{"id": number, "image_id": image, "category_id": label, "area": w * h * 0.75},
+                "id": number,
+                "image_id": image,
+                "category_id": label,
+                "area": w * h * 0.75,
                 "iscrowd": int(random.random() < 0.1),
                 "ignore": int(random.random() < 0.1),
                 "isgroupof": int(random.random() < 0.1),
