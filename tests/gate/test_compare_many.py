@@ -174,9 +174,11 @@ def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(
 def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> None:
     pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
     pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
-    assert compare(detap, "a.json", "<b>=b.json", "none.json", "-o", "page.html").status == 0
+    given = ("a.json", "<b>=b.json", "none.json", "--top", "1")
+    assert compare(detap, *given, "-o", "page.html").status == 0
     page = (folder / "page.html").read_text("utf-8")
     assert "<b>" not in page
+    assert "-v shows all" not in page
     # 0.7525 with the dog and 0.2525 without it, as in the table.
     assert '<td class="count">+0.5000</td>' in page
     assert 'class="name">dog</th><td class="fraction">1.0000</td>' in page

@@ -18,8 +18,9 @@ def render_ranking(report: Report) -> str:
     rows: Any = report.table.rows
     names, metric = [row["name"] for row in rows], data["ranking"]["metric"]
     pairs = blocks["pairs"]
-    if pairs.table is not None:  # all of them, not --top
-        pairs = pairs._replace(table=pairs.table._replace(rows=tuple(data["pairs"])))
+    if pairs.table is not None:  # all of them, not --top, without the line on the hidden ones
+        table = pairs.table._replace(rows=tuple(data["pairs"]))
+        pairs = pairs._replace(table=table, lines=pairs.lines[-1:])
     return rendered(
         "ranking.html.j2",
         report,
