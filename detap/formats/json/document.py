@@ -217,7 +217,8 @@ class Document:
         again = self.again()
         for key in again.members():
             if key == name:
-                return RecordList(again, name, Fields()).pick(numbers)
+                records = json.loads(again.reader.value() or b"[]", parse_int=integer)
+                return [records[number] for number in numbers]
             again.skip(key)
         raise AssertionError("the list was read before")  # pragma: no cover
 
@@ -329,22 +330,6 @@ class RecordList:
             self.fields.omit()
         if constants and problems.count == before:
             problems.add_here(self.name, *HOLDS_CONSTANTS)
-
-    def pick(self, numbers: Sequence[int]) -> list[Record]:
-        """Read the list, and return the records with these numbers, ascending."""
-        reader, fields, depth = self.document.reader, self.fields, self.document.depth
-        reader.skip()
-        picked = []
-        for number in numbers:
-            fields.most = number
-            while reader.walk(fields, depth) != LIMIT:
-                reader.value()
-                fields.omit()
-                reader.end_item("]")
-            picked.append(json.loads(reader.value() or b"null", parse_int=integer))
-            fields.omit()
-            reader.end_item("]")
-        return picked
 
     def _odd_records(self, *, numbered: bool) -> Iterator[tuple[int, Any, int]]:
         """Walk the list; yield each odd record with its number and the problems before it."""
