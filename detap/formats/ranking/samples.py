@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,13 @@ from detap.formats.ranking.rows import (
 )
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
+from detap.formats.text.folder import files_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes, refuse, refuse_os_error
+from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
 from detap.tables.ranking import Samples
 from detap.text_input import join_names, quote
@@ -348,19 +349,9 @@ def _read_truth(
     return truth, images
 
 
-def _text_files(folder: str) -> Iterator[str]:
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        refuse_os_error(folder, error)
-    for name in names:
-        if name.endswith(".txt") and not name.startswith("."):
-            yield name
-
-
 def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
     """Return the image set file of each class."""
-    stems = [name.removesuffix(".txt") for name in _text_files(folder)]
+    stems = files_of(folder, "", ".txt").members
     if image_set is None:
         sets = sorted({stem.rpartition("_")[2] for stem in stems if "_" in stem})
         if len(sets) > 1:
@@ -368,7 +359,7 @@ def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
         image_set = sets[0] if sets else ""
     tail = f"_{image_set}"
     file_by_class = {
-        stem.removesuffix(tail): f"{stem}.txt" for stem in stems if stem.endswith(tail)
+        stem.removesuffix(tail): file for stem, file in stems.items() if stem.endswith(tail)
     }
     file_by_class.pop("", None)
     if not file_by_class:
@@ -381,8 +372,8 @@ def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
     known = set(classes)
     file_by_class: dict[str, str] = {}
     others = []
-    for file in _text_files(folder):
-        match = _RESULTS.search(file.removesuffix(".txt"))
+    for stem, file in files_of(folder, "", ".txt").members.items():
+        match = _RESULTS.search(stem)
         if match is None or match[1] not in known:
             others.append(file)
             continue

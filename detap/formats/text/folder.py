@@ -105,7 +105,8 @@ def _plain_content(path: str, limits: Limits) -> bytes | None:
     return data if len(data) == status.st_size and data[:2] != files.GZIP_MAGIC else None
 
 
-def _list_folder(path: str) -> list[os.DirEntry[str]]:
+def list_folder(path: str) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder."""
     try:
         with os.scandir(path) as entries:
             return list(entries)
@@ -142,7 +143,7 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
             if (real_path := os.path.realpath(folder)) in seen:
                 continue
             seen.add(real_path)
-        for entry in _list_folder(folder):
+        for entry in list_folder(folder):
             name, path = entry.name, f"{prefix}{entry.name}"
             is_hidden = name[0] == "." or name == "__MACOSX"
             if nested and not is_hidden and is_folder(entry):
@@ -241,7 +242,7 @@ def ground_truth_folder(path: str, *, nested: bool = True) -> Folder:
     If `nested`, files may be in sub-folders.
     """
     inside = ""
-    if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
+    if any(entry.name == "Annotations" and entry.is_dir() for entry in list_folder(path)):
         inside = "Annotations"
     is_tree = bool(inside) or os.path.basename(os.path.abspath(path)) == "Annotations"
     folder = files_of(path, inside, ".xml", nested=nested and is_tree)
@@ -267,7 +268,7 @@ def first_folder(path: str, inside: Sequence[str], format_name: str, content: st
     folder = next((folder for folder in folders if folder.members), None)
     folder = folder or files_of(path, "", ".txt", nested=True)  # of several videos, say
     if not folder.members:
-        has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
+        has_xml = any(entry.name.lower().endswith(".xml") for entry in list_folder(path))
         note = " (.xml files are ground truth)" if content == "detections" and has_xml else ""
         below = " or ".join(filter(None, inside))
         hint = f"use the folder with the files{below and f', or the one with {below}'}"

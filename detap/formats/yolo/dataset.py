@@ -24,6 +24,7 @@ from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, rea
 from detap.formats.text.folder import (
     Folder,
     is_folder,
+    list_folder,
     name_of_member,
     nested_names,
     without_copies,
@@ -298,16 +299,10 @@ class DataSet:
         if path not in self._listings:
             names: list[str] = []
             folders: list[str] = []
-            try:
-                with os.scandir(path) as entries:
-                    for entry in entries:
-                        if entry.name[0] != ".":
-                            (folders if is_folder(entry) else names).append(entry.name)
-            except OSError as error:
-                if must:
-                    files.refuse_os_error(path, error)
-            except ValueError:
-                files.refuse(repr(path), "invalid path: contains a NUL character")
+            readable = os.path.isdir(path) and os.access(path, os.R_OK)
+            for entry in list_folder(path) if must or readable else ():
+                if entry.name[0] != ".":
+                    (folders if is_folder(entry) else names).append(entry.name)
             self._listings[path] = dict.fromkeys(sorted(names)), sorted(folders)
         return self._listings[path]
 
