@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -197,6 +196,12 @@ def class_map_of(value: Any) -> ClassMap:
     return ClassMap.of(record, file)
 
 
+def _toml(text: str) -> Any:
+    import tomllib  # few runs have a class map
+
+    return tomllib.loads(text)
+
+
 def _json(text: str) -> Any:
     record = json.loads(text, object_pairs_hook=_rules_by_name)
     check_text(record)
@@ -216,7 +221,7 @@ def _csv(text: str) -> dict[str, Any]:
 _rules_by_name = partial(distinct, message="several rules for {}")
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _json, ".csv": _csv}
+_PARSERS: dict[str, Callable[[str], Any]] = {".toml": _toml, ".json": _json, ".csv": _csv}
 
 
 # --- tables
