@@ -1,6 +1,6 @@
 """Columns of the ragged lists of a batch, which have one entry per image."""
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -55,45 +55,36 @@ class Batch(ImageRows):
         self.label_names: list[Name] = []
         self._first = ""
 
-    def read_detections(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
-        """Read the detections; `area` is a column only with shapes, NaN for that of the box."""
-        shapes = self._read_rows(given, sizes)
-        none = np.full(len(self.image), np.nan)
-        scores = given["scores"]
-        self.columns["score"] = none if scores is None else self._finite("scores", scores)
-        if shapes_compared(self.protocol):
-            areas = areas_of(shapes if given["boxes"] is None else {})
-            self.columns["area"] = none if areas is None else areas
-        return self
-
-    def read_ground_truth(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
-        """Read the ground truths; `area` is NaN for that of the box."""
-        numbers = "area", *self.protocol.attributes
-        accepted = ("boxes", "labels", *KINDS, *numbers, *FLAGS, "image_sizes")
+    def read(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
+        """Read the columns; `area` is NaN for that of the box."""
+        of_truth, columns = self.table == "ground truth", self.columns
+        numbers = ("area", *self.protocol.attributes) if of_truth else ("scores",)
+        flags = FLAGS if of_truth else ()
+        accepted = ("boxes", "labels", *KINDS, *numbers, *flags, "image_sizes")
         for name in given:
             if name not in accepted:
                 hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
                 raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
-        areas = areas_of(self._read_rows(given, sizes))
+        shapes = self._read_rows(given, sizes)
         none = np.full(len(self.image), np.nan)
         for name in numbers:
             values = given.get(name)
-            self.columns[name] = none if values is None else self._finite(name, values)
-        for name in FLAGS:
+            columns[name] = none if values is None else self._finite(name, values)
+        for name in flags:
             values = given.get(name)
-            flags = np.zeros(len(none), np.bool_) if values is None else self._joined(name, values)
-            self.columns[name] = self.flags(name, flags, len(none))
-        area = self.columns["area"]
-        self.refuse("area", area, area < 0, ">= 0")
-        if areas is not None and given.get("area") is None:
-            self.columns["area"] = areas
+            column = np.zeros(len(none)) if values is None else self._joined(name, values)
+            columns[name] = self.flags(name, column, len(none))
+        if given.get("area") is None and (of_truth or shapes_compared(self.protocol)):
+            areas = areas_of(shapes if of_truth or given["boxes"] is None else {})
+            columns["area"] = none if areas is None else areas
+        if of_truth:
+            self.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
+        else:
+            columns["score"] = columns.pop("scores")
         return self
 
     def _read_rows(self, given: Mapping[str, Any], sizes: Floats | None) -> dict[str, Column]:
-        """Read the boxes, shapes and labels; return the shapes.
-
-        Boxes that are not given are those around the shapes.
-        """
+        """Read the boxes, by default those around the shapes, and labels; return the shapes."""
         boxes, columns = given.get("boxes"), self.columns
         parts = {name: given[name] for name in KINDS if given.get(name) is not None}
         self._check_shapes(parts, sizes)
@@ -101,13 +92,13 @@ class Batch(ImageRows):
         if boxes is not None or not parts:
             columns["boxes"] = self._boxes(boxes, sizes)
         shapes = {name: self._shapes(name, values) for name, values in parts.items()}
-        as_corners = self.box_format == "xyxy"
         if boxes is None:
             columns["boxes"] = boxes_of(self, shapes)
-            if as_corners:
+            if self.box_format == "xyxy":
                 columns["boxes"][:, 2:] += columns["boxes"][:, :2]
         elif self.protocol.iou_type == "polygon":
-            corners, _ = encode_boxes(columns["boxes"], "xyxy" if as_corners else "xywh")
+            as_read = "xyxy" if self.box_format == "xyxy" else "xywh"
+            corners, _ = encode_boxes(columns["boxes"], as_read)
             columns["polygons"] = box_polygons(corners)
         labels = self.index_names("labels", self._joined("labels", given.get("labels")))
         self.label_names = labels.distinct
@@ -116,15 +107,15 @@ class Batch(ImageRows):
 
     def _check_shapes(self, given: Mapping[str, Any], sizes: Floats | None) -> None:
         """Raise UsageError for missing shapes, and for those that the protocol does not compare."""
-        compared, name_of = shapes_compared(self.protocol), self.protocol.name
-        for name in KINDS:
-            if name in compared and name not in given and name != "polygons":
-                hint = f"give those of the {self.table}, one entry per image"
-                raise UsageError(f"protocol {name_of} compares {name}; {hint}")
-            if name in given and name not in compared:
-                hint = f"omit those of the {self.table}, or choose a protocol that does"
-                raise UsageError(f"protocol {name_of} does not compare {name}; {hint}")
-            if name in given and name != "masks" and sizes is not None:
+        protocol, shapes = f"protocol {self.protocol.name}", f"those of the {self.table}"
+        for name in self.protocol.reading:
+            if name not in given:
+                raise UsageError(f"{protocol} compares {name}; give {shapes}, one entry per image")
+        for name in given:
+            if name not in shapes_compared(self.protocol):
+                hint = f"omit {shapes}, or choose a protocol that does"
+                raise UsageError(f"{protocol} does not compare {name}; {hint}")
+            if name != "masks" and sizes is not None:
                 message = f"sizes does not apply to {name}; give boxes and {name} in pixels"
                 raise UsageError(message)
 
@@ -141,65 +132,55 @@ class Batch(ImageRows):
             boxes[:, :2] -= boxes[:, 2:] / 2
         return boxes
 
-    def _shapes(self, name: str, parts: Ragged) -> Column:
+    def _shapes(self, name: str, parts: Any) -> Column:
         """Return the masks, keypoints or polygons of the rows."""
         kind, keypoint_count = KINDS[name], len(self.protocol.sigmas) or None
-        columns = [
-            kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
-            for image, part in zip(self.images, self._entries(name, parts), strict=True)
-        ]
-        self._count(name, columns)
-        return joined([kind.read(self, [], keypoint_count), *columns])
+
+        def read(location: str, part: Any) -> Column:
+            return kind.read(Columns(self.table, location), part, keypoint_count)
+
+        return joined([kind.read(self, [], keypoint_count), *self._each(name, parts, read)])
 
     def _finite(self, name: str, parts: Any, *width: int) -> Floats:
         """Return a column of finite numbers, (n, *width) float64."""
         column = self._joined(name, parts, *width)
         values: Floats = self.numbers(name, column, column.shape)
-        if not np.isfinite(values).all():
-            by_row = np.isfinite(values).reshape(len(values), -1)
-            self.refuse(name, values, np.asarray(~by_row.all(axis=1)), "a finite number")
+        finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+        self.refuse(name, values, np.asarray(~finite), "a finite number")
         return values
 
     def _joined(self, name: str, parts: Any, *width: int) -> NDArray[Any]:
         """Return the values of all images as a column, (n, *width)."""
-        arrays = [self._taken(name, as_array(part)) for part in self._entries(name, parts)]
-        self._count(name, arrays)
-        for index, array in enumerate(arrays):
+
+        def read(location: str, part: Any) -> NDArray[Any]:
+            array = self._taken(name, as_array(part))
             if len(array) and array.shape[1:] != width:
                 expected = f"expected ({', '.join(['n', *map(str, width)]) if width else 'n,'})"
-                location = f"image {self.images[index]!r}"
                 self.fail(f"{name} has shape {array.shape}", expected, location)
-        # Empty arrays have any dtype and shape.
-        return np.concatenate([a for a in arrays if len(a)] or [np.zeros((0, *width))])
+            return array
 
-    def _entries(self, name: str, parts: Any) -> Iterable[Any]:
-        """Return the entries of a ragged list, one per image."""
+        # Empty arrays have any dtype and shape.
+        arrays = [array for array in self._each(name, parts, read) if len(array)]
+        return np.concatenate(arrays or [np.zeros((0, *width))])
+
+    def _each(self, name: str, parts: Any, read: Callable[[str, Any], Column]) -> list[Column]:
+        """Read the entry of each image, given its location; all lists have rows of one number."""
         if not isinstance(parts, Sized):
             given = "None" if parts is None else type(parts).__name__
             self.fail(f"{name}: expected a list with one entry per image, got {given}")
         if len(parts) != len(self.images):
-            self.fail(
-                f"{name} has {len(parts)} entries for {len(self.images)} images",
-                "give one entry per image, an empty one for an image without rows",
-            )
-        return parts  # type: ignore[return-value]  # Sized, as checked above
-
-    def _count(self, name: str, columns: Sequence[Sized]) -> None:
-        """Set the image of each row by the first column; check the lengths of the others."""
-        counts = np.array([len(column) for column in columns], np.intp)
+            hint = "give one entry per image, an empty one for an image without rows"
+            self.fail(f"{name} has {len(parts)} entries for {len(self.images)} images", hint)
+        locations = [f"image {image!r}" for image in self.images]
+        columns = [*map(read, locations, parts)]  # type: ignore[call-overload]  # not only Sized
+        counts = np.array([*map(len, columns)], np.intp)
         if not self._first:
             self._first, self._counts = name, counts
             self.image = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         for index in np.flatnonzero(counts != self._counts)[:1].tolist():
             message = f"{self._counts[index]} {self._first} and {counts[index]} {name}"
-            hint = "give as many of each for an image"
-            self.fail(message, hint, f"image {self.images[index]!r}")
-
-    def _taken(self, name: str, values: Any) -> NDArray[Any]:
-        # Arrays are used as they are; masked arrays, lists and others are checked.
-        if type(values) is np.ndarray and values.ndim:
-            return values
-        return super()._taken(name, values)
+            self.fail(message, "give as many of each for an image", locations[index])
+        return columns
 
 
 def read_sizes(name: str, images: Sequence[Name], sizes: Any) -> Floats | None:
