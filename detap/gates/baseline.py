@@ -9,9 +9,9 @@ from sys import float_info
 from typing import Any, cast
 
 from detap._version import SCHEMA_VERSION
+from detap.analysis.recorded import format_difference, reading_differences, recorded_selection
 from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
-from detap.evaluation.recorded import format_difference, reading_differences, recorded_selection
 from detap.gates.metric_names import MEAN, Metrics, row_key
 from detap.io.json_text import check_text
 from detap.io.stream import read_bytes

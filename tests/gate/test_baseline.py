@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from detap.analysis.recorded import reading_differences
 from detap.errors import InputError
-from detap.evaluation.recorded import reading_differences
 from detap.gates.baseline import (
     differences,
     raise_baseline,

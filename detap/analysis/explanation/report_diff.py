@@ -14,9 +14,9 @@ from detap.analysis.explanation.numbers import (
     primary_value,
 )
 from detap.analysis.explanation.protocol_diff import ProtocolDiff, describe_step, protocol_diff
+from detap.analysis.recorded import format_option, recorded_reading, recorded_selection
 from detap.decimals import nearly_equal
 from detap.errors import DetapError, UnknownNameError
-from detap.evaluation.recorded import format_option, recorded_reading, recorded_selection
 from detap.protocols import Protocol
 from detap.protocols.steps import Step, steps
 from detap.text_input import suggest
