@@ -24,14 +24,24 @@ Ragged = Sequence[Any]
 """An array, tensor or list of values for each image of the batch."""
 
 
-class ImageRows(Columns):
-    """Reader of rows sorted by image; errors name the image, and the index within it."""
+class Batch(Columns):
+    """Reader of the ragged lists of one table, with one entry for each of B images.
+
+    `columns` has the rows; their `label` is an index into `label_names`. Errors name the image of a
+    row, and the index within it.
+    """
 
     names_column = "image_ids"
 
-    def __init__(self, table: str, images: Sequence[Name], image: NDArray[Any]) -> None:
+    def __init__(
+        self, table: str, images: Sequence[Name], protocol: Protocol, box_format: str
+    ) -> None:
         super().__init__(table)
-        self.images, self.image = images, image
+        self.images, self.image = images, np.arange(len(images), dtype=np.int32)
+        self.protocol, self.box_format = protocol, box_format
+        self.columns: dict[str, Column] = {}
+        self.label_names: list[Name] = []
+        self._first = ""
 
     def location(self, row: int) -> str:
         """Return the image of a row, and its index within the image."""
@@ -39,21 +49,12 @@ class ImageRows(Columns):
         first = int(np.argmax(self.image == number))
         return f"image {self.images[number]!r}, row {row - first}"
 
-
-class Batch(ImageRows):
-    """Reader of the ragged lists of one table, with one entry for each of B images.
-
-    `columns` has the rows; their `label` is an index into `label_names`.
-    """
-
-    def __init__(
-        self, table: str, images: Sequence[Name], protocol: Protocol, box_format: str
-    ) -> None:
-        super().__init__(table, images, np.zeros(0, np.int32))
-        self.protocol, self.box_format = protocol, box_format
-        self.columns: dict[str, Column] = {}
-        self.label_names: list[Name] = []
-        self._first = ""
+    def read_sizes(self, name: str, sizes: Any) -> Floats:
+        """Return the width and height of each image, (B, 2); no other column has been read."""
+        values = self.numbers(name, as_array(sizes), (len(self.images), 2))
+        wrong = np.asarray(~(np.isfinite(values) & (values > 0)).all(axis=1))
+        self.refuse(name, values, wrong, "width and height in pixels")
+        return values
 
     def read(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
         """Read the columns; `area` is NaN for that of the box."""
@@ -181,17 +182,6 @@ class Batch(ImageRows):
             message = f"{self._counts[index]} {self._first} and {counts[index]} {name}"
             self.fail(message, "give as many of each for an image", locations[index])
         return columns
-
-
-def read_sizes(name: str, images: Sequence[Name], sizes: Any) -> Floats | None:
-    """Return the width and height of each image of a batch, (B, 2); None if not given."""
-    if sizes is None:
-        return None
-    reader = ImageRows("detections", images, np.arange(len(images)))
-    values = reader.numbers(name, as_array(sizes), (len(images), 2))
-    wrong = np.asarray(~(np.isfinite(values) & (values > 0)).all(axis=1))
-    reader.refuse(name, values, wrong, "width and height in pixels")
-    return values
 
 
 def shapes_compared(protocol: Protocol) -> tuple[str, ...]:

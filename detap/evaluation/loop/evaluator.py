@@ -16,15 +16,7 @@ from detap._version import __version__
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import evaluate, score_tables
-from detap.evaluation.loop.batches import (
-    BOX_FORMATS,
-    Batch,
-    ImageRows,
-    Ragged,
-    joined,
-    read_sizes,
-    shapes_compared,
-)
+from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, joined, shapes_compared
 from detap.evaluation.overlaps.boxes import missing_shapes, refuse_polygons
 from detap.evaluation.results import Result
 from detap.evaluation.selection import name_mask
@@ -231,14 +223,16 @@ class Evaluator:
         if (ground_truth is None) == (self.ground_truth is None):
             raise UsageError("give ground_truth= either to the evaluator, or to each update")
         names = Columns("detections").names("image_ids", as_array(image_ids))
+        batches = [self._batch("detections", names)]
+        image_sizes = None if sizes is None else batches[0].read_sizes("sizes", sizes)
         given = {"boxes": boxes, "scores": scores, "labels": labels}
         given |= {"masks": masks, "keypoints": keypoints, "polygons": polygons}
-        image_sizes = read_sizes("sizes", names, sizes)
-        batches = [self._batch("detections", names).read(given, image_sizes)]
+        batches[0].read(given, image_sizes)
         if ground_truth is not None:
             batches.append(self._batch("ground truth", names).read(ground_truth, image_sizes))
             if ground_truth.get("image_sizes") is not None:
-                image_sizes = read_sizes("image_sizes", names, ground_truth["image_sizes"])
+                reader = self._batch("ground truth", names)
+                image_sizes = reader.read_sizes("image_sizes", ground_truth["image_sizes"])
         if "masks" in self.protocol.reading:  # those of a given ground truth follow in `compute`
             sized = [SizedMasks(b.table, b.image, b.columns["masks"].sizes) for b in batches[::-1]]
             check_sizes(names, sized)
@@ -468,7 +462,8 @@ class Evaluator:
             truth = GroundTruth(**self._fields("ground truth", tuple(sorted(self._seen)), *labels))
         fields = self._fields("detections", truth.images, truth.class_ids, truth.classes)
         detections = Detections(**fields)
-        rows = ImageRows("detections", truth.images, detections.image)
+        rows = self._batch("detections", truth.images)
+        rows.image = detections.image
         check_scores(detections.score, lambda row: (rows.table, rows.location(row)))
         return truth, detections
 
@@ -490,7 +485,8 @@ class Evaluator:
             order = np.argsort(image, kind="stable")
             columns = {name: column[order] for name, column in columns.items()}
         boxes, box_format = columns.pop("boxes"), "xyxy" if self.boxes == "xyxy" else "xywh"
-        reader = ImageRows(table, images, columns["image"])
+        reader = self._batch(table, images)
+        reader.image = columns["image"]
         corners, box_area, notes = checked_boxes(reader, boxes, box_format, as_is=self.as_is)
         area = columns.pop("area", None)
         of_truth = table == "ground truth"
