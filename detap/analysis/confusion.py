@@ -214,17 +214,12 @@ def _assigned(results: MatchResults, rows: Integers, free: NDArray[np.bool_]) ->
     detections, truth = (boxes._replace(label=np.zeros_like(boxes.label)) for boxes in run.boxes())
     among = np.zeros(len(detections.image), np.bool_)
     among[rows] = True
-    no_crowd = np.zeros(len(free), np.bool_)
-    pairs = candidates(
-        (detections, truth),
-        no_crowd,
-        run.pairs_of_any_class,
-        inclusive_pixels=protocol.inclusive_pixels,
-    )
+    any_class, inclusive = run.pairs_of_any_class, protocol.inclusive_pixels
+    pairs = candidates((detections, truth), None, any_class, inclusive_pixels=inclusive)
     matched, _ = assign(
         pairs.select(among[pairs.detection] & free[pairs.truth]),
         counted=free,
-        repeatable=no_crowd,
+        repeatable=np.zeros(len(free), np.bool_),
         never_false=~among,
         threshold=protocol.search_thresholds[0],
         strict=protocol.strict_iou,

@@ -6,7 +6,6 @@ mean is over random ones, drawn by NumPy's PCG64.
 
 from dataclasses import replace
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,19 +18,8 @@ ORDERS = 100
 _SEED = 0
 
 
-class RankedMetric(NamedTuple):
-    """A metric over the rankings."""
-
-    lowest: float
-    value: float  # in file order
-    highest: float
-    mean: float
-    standard_error: float
-    orders: int
-
-
-def over_rankings(result: Result) -> dict[str, RankedMetric]:
-    """Return AP at all areas of detections without scores."""
+def over_rankings(result: Result) -> dict[str, dict[str, float]]:
+    """Return AP at all areas of detections without scores: bounds, value in file order, mean."""
     protocol = result.protocol.with_ranking()
     table, truth = result.detections, result.ground_truth
     tied = score_tables(truth, replace(table, score=np.ones(len(table))), protocol)
@@ -49,6 +37,6 @@ def over_rankings(result: Result) -> dict[str, RankedMetric]:
     bounds, values = tie_range(tied), np.array(drawn).reshape(ORDERS, len(names))
     means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / sqrt(ORDERS)
     return {
-        name: RankedMetric(*bounds[name], mean, error, ORDERS)
+        name: bounds[name]._asdict() | {"mean": mean, "standard_error": error, "orders": ORDERS}
         for name, mean, error in zip(names, means.tolist(), errors.tolist(), strict=True)
     }

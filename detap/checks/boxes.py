@@ -198,11 +198,6 @@ class FailedCheck(NamedTuple):
         """The problem as a warning."""
         return Note(self.code, self.problem.message)
 
-    def of_answers(self) -> "FailedCheck":
-        """Return the check of answers of a model, whose dialect decides how boxes are read."""
-        hint = f"name the dialect that the model writes by --dialect, or pass {INSIST}"
-        return self._replace(problem=self.problem._replace(hint=hint))
-
 
 def failed_box_checks(
     ground_truth: GroundTruth | None,
@@ -230,7 +225,11 @@ def failed_box_checks(
     ]
     if detections is None or detections.responses is None:
         return failed
-    return [check.of_answers() if check.problem.file == paths[1] else check for check in failed]
+    hint = f"name the dialect that the model writes by --dialect, or pass {INSIST}"
+    return [
+        FailedCheck(code, problem._replace(hint=hint) if problem.file == paths[1] else problem)
+        for code, problem in failed
+    ]
 
 
 def _of_images(table: Any, sampled: Flags) -> Any:
@@ -408,11 +407,9 @@ def _equal_boxes(truth: GroundTruth | None, detections: Detections | None) -> It
         return
     if len(truth) != len(detections):
         return
-    tables: list[Floats] = []
-    for table in (truth, detections):
-        columns = (*table.corners.T, table.label, table.image)
-        tables.append(np.array(columns)[:, np.lexsort(columns)])
-    if np.array_equal(tables[0], tables[1]):
+    tables = [(*table.corners.T, table.label, table.image) for table in (truth, detections)]
+    first, second = (np.array(columns)[:, np.lexsort(columns)] for columns in tables)
+    if np.array_equal(first, second):
         message = "all boxes are those of the ground truth: is one file given as both?"
         yield Note("detections-equal-ground-truth", message, len(detections))
 

@@ -42,12 +42,6 @@ class Candidates(NamedTuple):
         """Return some of the pairs."""
         return Candidates(*(column[rows] for column in self))
 
-    def largest(self, count: int) -> Floats:
-        """Return the largest IoU of each detection, (N,) float64."""
-        largest = np.zeros(count)
-        np.maximum.at(largest, self.detection, self.iou)
-        return largest
-
     def reaching(self, threshold: float, *, strict: bool) -> Flags:
         """Return the pairs that reach a threshold, (P,) bool."""
         reached: Flags = self.iou > threshold if strict else self.iou >= threshold

@@ -77,6 +77,8 @@ class OneToOne(Matching):
         )
         of_scored = pairs.select(~not_scored[pairs.detection])
         count = len(self.detections.image)
+        max_iou = np.zeros(count)
+        np.maximum.at(max_iou, pairs.detection, pairs.iou)
         bits, ignored_bits = empty_bits(params, count), empty_bits(params, count)
         matched = np.full((len(params.thresholds), count), -1, np.int32)
         for t, threshold in enumerate(params.thresholds):
@@ -98,7 +100,7 @@ class OneToOne(Matching):
             true_positive=bits,
             ignored=ignored_bits,
             duplicate=np.zeros(count, np.bool_),
-            max_iou=pairs.largest(count),
+            max_iou=max_iou,
             area_iou_pairs=tuple((0, t) for t in range(len(params.thresholds))),
             matched_gt=matched,
             truth_label=self.ground_truths.label,
@@ -130,13 +132,12 @@ def missing_score_notes(run: PreparedTables) -> Iterator[Note]:
         listed = ", ".join(names[:_MOST_LABELS])
         if len(names) > _MOST_LABELS:
             listed += f" and {len(names) - _MOST_LABELS} more"
-        message = (
-            f"{total} detection{'s' * (total > 1)} of {len(counts)} "
-            f"label{'s' * (len(counts) > 1)} that the ground truth lacks: {listed}; "
-            "they are false positives; --class-map FILE maps them, --unknown-labels drop leaves "
-            "them out"
+        yield Note(
+            "unknown-labels",
+            f"{total} detection{'s' * (total > 1)} of {len(counts)} label{'s' * (len(counts) > 1)} "
+            f"that the ground truth lacks: {listed}; they are false positives; --class-map FILE "
+            "maps them, --unknown-labels drop leaves them out",
         )
-        yield Note("unknown-labels", message)
 
 
 def unknown_labels(run: PreparedTables) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Options of the readers, and the formats that have them (:mod:`detap.formats.catalogue`)."""
 
+from functools import partial
 from typing import NamedTuple
 
 TRUTH, DETECTIONS = "ground truth", "detections"
@@ -224,43 +225,33 @@ ANGLE_UNIT = Option(
     choices=("degrees", "radians"),
 )
 
-_DIALECT = Option(
-    "dialect", "How the model writes boxes, such as qwen3-vl.", "NAME", roles=(DETECTIONS,)
-)
+_of_answers = partial(Option, roles=(DETECTIONS,))
+_PIXELS = "{} pixels of the resized input (dialect qwen2.5-vl)."
 DIALECT_OPTIONS = (
-    _DIALECT,
-    _DIALECT._replace(name="box_key", help="Key of the box (dialect json).", default="bbox"),
-    _DIALECT._replace(name="label_key", help="Key of the class (dialect json).", default="label"),
-    _DIALECT._replace(
-        name="score_key", help="Key of the score, which is not read without it (JSON dialects)."
+    _of_answers("dialect", "How the model writes boxes, such as qwen3-vl.", "NAME"),
+    _of_answers("box_key", "Key of the box (dialect json).", "NAME", default="bbox"),
+    _of_answers("label_key", "Key of the class (dialect json).", "NAME", default="label"),
+    _of_answers(
+        "score_key", "Key of the score, which is not read without it (JSON dialects).", "NAME"
     ),
-    Option(
+    _of_answers(
         "box_order",
         "Order of the box (dialect json).",
         choices=("xyxy", "xywh", "yxyx"),
-        roles=(DETECTIONS,),
         default="xyxy",
     ),
-    _DIALECT._replace(
-        name="box_scale",
-        help="Unit of the box (dialect json): pixels, or 1/N of width and height.",
-        metavar="pixels|N",
+    _of_answers(
+        "box_scale",
+        "Unit of the box (dialect json): pixels, or 1/N of width and height.",
+        "pixels|N",
         default="pixels",
     ),
-    *(
-        _DIALECT._replace(
-            name=f"{name}_pixels",
-            help=f"{amount} pixels of the resized input (dialect qwen2.5-vl).",
-            metavar="N",
-            default=default,
-        )
-        for name, amount, default in (("max", "Most", "12845056"), ("min", "Fewest", "3136"))
-    ),
+    _of_answers("max_pixels", _PIXELS.format("Most"), "N", default="12845056"),
+    _of_answers("min_pixels", _PIXELS.format("Fewest"), "N", default="3136"),
 )
-MISSING_RESPONSES = Option(
+MISSING_RESPONSES = _of_answers(
     "missing_responses",
     "Images without an answer: an error (the default), or empty.",
     choices=("error", "empty"),
-    roles=(DETECTIONS,),
     default="error",
 )

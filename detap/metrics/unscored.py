@@ -35,11 +35,6 @@ class _Counts(NamedTuple):
     missed: Floats
     total_iou: Floats  # of the true positives
 
-    @property
-    def pooled(self) -> "_Counts":
-        """The counts of all classes together, (B,) each."""
-        return _Counts(*(column.sum(axis=0) for column in self))
-
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; NaN if the denominator is 0."""
@@ -98,11 +93,11 @@ class Unscored(Metric):
 
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
-        return self._by_class(result, spec)[:, 0]
+        return self._values(result, spec)[0][:, 0]
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the value of all classes together."""
-        return float(self._overall(result, spec)[0])
+        return float(self._values(result, spec)[1][0])
 
     def resample(
         self,
@@ -115,30 +110,31 @@ class Unscored(Metric):
         del threads
         metrics: list[Any] = [spec.metric for spec in specs]
         pairs = zip(metrics, specs, strict=True)
-        return [metric._by_class(result, spec, weights) for metric, spec in pairs]
+        return [metric._values(result, spec, weights)[0] for metric, spec in pairs]
 
     def resample_overall(
         self, result: MatchedResult, weights: Weights, spec: MetricSpec, by_class: Floats
     ) -> Floats:
         """Compute the value of all classes together in each resample, (B,) float64."""
         del by_class
-        return self._overall(result, spec, weights)
+        return self._values(result, spec, weights)[1]
 
-    def _by_class(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
-        """Compute the value of each class in each resample, (K, B) float64."""
-        return _mean([self._value(counts) for counts in _counts(result, spec, *weights)])
+    def _values(
+        self, result: MatchedResult, spec: MetricSpec, *weights: Weights
+    ) -> tuple[Floats, Floats]:
+        """Compute the value of each class (K, B), and of all together (B,), in each resample."""
+        counts = [*_counts(result, spec, *weights)]
+        by_class = [self._value(one) for one in counts]
+        return np.mean(by_class, axis=0), np.mean([*map(self._of_all, counts)], axis=0)
 
-    def _overall(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
-        """Compute the value of all classes together in each resample, (B,) float64."""
-        return _mean([self._value(counts.pooled) for counts in _counts(result, spec, *weights)])
+    def _of_all(self, counts: _Counts) -> Floats:
+        return self._value(_Counts(*(column.sum(axis=0) for column in counts)))
 
 
 class MeanOverClasses(Unscored):
     """The mean of a metric over the classes with counted ground truth."""
 
-    def _overall(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
-        """Compute the mean over the classes with ground truth in each resample, (B,) float64."""
-        (counts,) = _counts(result, spec, *weights)
+    def _of_all(self, counts: _Counts) -> Floats:
         present = counts.true + counts.missed > 0
         return mean_over_classes(np.where(present, self._value(counts), np.nan))
 
@@ -163,11 +159,6 @@ UNSCORED: list[Metric] = [
     Unscored("mean IoU", "mean IoU of the true positives", _mean_iou, heading="mean IoU"),
 ]
 """The metrics of detections without scores, the primary one first."""
-
-
-def _mean(values: Sequence[Floats]) -> Floats:
-    """Compute the mean over thresholds; NaN if undefined at one."""
-    return np.mean(values, axis=0) if len(values) > 1 else values[0]
 
 
 def _counts(

@@ -648,21 +648,18 @@ class Protocol(ProtocolBase):
             If the protocol does not match by score.
         """
         self.require_score_matching("use another --protocol for detections without scores")
-        return replace(self._without_ranking(), scores="none")
+        return replace(self._ranked_as(Protocol), scores="none")
 
     def with_ranking(self) -> "Protocol":
         """Return the protocol with the preset's fields that need scores, for made-up ones."""
-        preset = self.preset(self.name)
-        return replace(
-            self, **{name: getattr(preset, name) for name in _NEEDS_SCORES}, scores="given"
-        )
+        return replace(self._ranked_as(self.preset(self.name)), scores="given")
 
     def comparable(self, preset: "Protocol") -> "Protocol":
         """Return a preset without the fields that have no effect here, for the signature."""
-        return preset if self.has_scores else preset._without_ranking()
+        return preset if self.has_scores else preset._ranked_as(Protocol)
 
-    def _without_ranking(self) -> "Protocol":
-        return replace(self, **{name: getattr(Protocol, name) for name in _NEEDS_SCORES})
+    def _ranked_as(self, other: Any) -> "Protocol":
+        return replace(self, **{name: getattr(other, name) for name in _NEEDS_SCORES})
 
     def require_score_matching(self, hint: str) -> None:
         """Raise if detections are not matched by score, so that none is a TP or FP by itself.

@@ -233,11 +233,11 @@ def test_ap_over_rankings(real_data: Path, unscored: Path, name: str) -> None:
     for metric, ranked in over_rankings(result).items():
         if metric in expected:
             figures = expected[metric]
-            assert ranked.value == pytest.approx(figures["all_1_file_order"], abs=1e-12)
-            assert ranked.lowest == pytest.approx(figures["all_1_lowest"], abs=1e-12)
-            assert ranked.highest == pytest.approx(figures["all_1_highest"], abs=1e-12)
-            both = np.hypot(ranked.standard_error, figures["standard_error"])
-            assert abs(ranked.mean - figures["mean"]) < 4 * both
+            assert ranked["value"] == pytest.approx(figures["all_1_file_order"], abs=1e-12)
+            assert ranked["lowest"] == pytest.approx(figures["all_1_lowest"], abs=1e-12)
+            assert ranked["highest"] == pytest.approx(figures["all_1_highest"], abs=1e-12)
+            both = np.hypot(ranked["standard_error"], figures["standard_error"])
+            assert abs(ranked["mean"] - figures["mean"]) < 4 * both
     by_area = score_tables(truth, without_scores(table, "area"))
     assert by_area.summary["AP"] == pytest.approx(expected["AP"]["area"], abs=1e-12)
     assert "|scores:area|" in by_area.signature

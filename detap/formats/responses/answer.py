@@ -8,7 +8,7 @@ and is not tried again.
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -192,15 +192,6 @@ class _Value:
         return text
 
 
-def after_thinking(text: str, answer: Answer) -> str:
-    """Return the text after the thoughts of a model; none if these have no end."""
-    text = text.rpartition("</think>")[2]
-    if "<think>" in text:
-        answer.notes.add("unfinished-thinking")
-        return ""
-    return text
-
-
 def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
     """Add the boxes of an answer in JSON."""
     keys = frozenset((*BOX_KEYS, dialect.box_key))
@@ -224,8 +215,7 @@ def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
         position = value.position
         blocks += bool(value.objects)
         answer.is_empty |= value.has_empty_array and not value.fault
-        answer.notes.update([value.fault] if value.fault else [])
-        answer.notes.update(["lenient-json"] if value.is_lenient else [])
+        answer.notes.update({value.fault, "lenient-json" * value.is_lenient} - {""})
         if value.fault == "truncated":
             break
     if blocks > 1:
@@ -251,8 +241,8 @@ class TokenDialect(NamedTuple):
     """
     box: str = r".+"  # one of the boxes; it ends with > or ] or ) or is broken off
     numbers: int = 4
-    corners: Callable[[Sequence[float]], tuple[float, ...] | None] | None = None
-    """Returns x1, y1, x2, y2 as fractions of the image, None for a bad box."""
+    corners: Callable[[list[float]], list[float]] = list
+    """Returns x1, y1, x2, y2 of these numbers; nothing for a bad box."""
     box_key: str = ""  # JSON dialects have one
 
 
@@ -267,17 +257,18 @@ def _tags(begin: str, end: str) -> tuple[str, str]:
 
 
 _BRACKETS, _IN_BRACKETS = r"[\[\]\d\s,.-]", r"\[[^\[\]]*\d[^\[\]]*\]?"
+_PATCHES, _PHRASE = r"<patch_index_\d+>|</delimiter_of_multi_objects/>", ("<phrase>", "</phrase>")
 _REF, _BOX = _tags("object_ref_start", "object_ref_end"), _tags("box_start", "box_end")
 
 
-def cells(pair: Sequence[float]) -> tuple[float, ...] | None:
-    """Return the corners of two cells of 32 by 32, as fractions of the image."""
+def cells(pair: list[float]) -> list[float]:
+    """Return the corners of two cells of 32 by 32, as fractions of the image; nothing beyond."""
     if max(pair) > 1023:
-        return None
+        return []
     (row1, column1), (row2, column2) = (divmod(cell, 32) for cell in pair)
     if row1 == row2 or column1 == column2:
-        return column1 / 32, row1 / 32, (column2 + 1) / 32, (row2 + 1) / 32
-    return tuple((cell + 0.5) / 32 for cell in (column1, row1, column2, row2))
+        return [column1 / 32, row1 / 32, (column2 + 1) / 32, (row2 + 1) / 32]
+    return [(cell + 0.5) / 32 for cell in (column1, row1, column2, row2)]
 
 
 PALIGEMMA = TokenDialect(
@@ -285,15 +276,7 @@ PALIGEMMA = TokenDialect(
 )
 FLORENCE_2 = TokenDialect(r"(?P<boxes>(?:<loc_\d+>)+)", r"(?:<loc_\d+>){1,4}")
 KOSMOS_2 = TokenDialect(
-    _between(
-        "<object>",
-        "</object>",
-        r"<patch_index_\d+>|</delimiter_of_multi_objects/>",
-        ("<phrase>", "</phrase>"),
-    ),
-    r"(?:<patch_index_\d+>)+",
-    2,
-    cells,
+    _between("<object>", "</object>", _PATCHES, _PHRASE), r"(?:<patch_index_\d+>)+", 2, cells
 )
 REX_OMNI = TokenDialect(_between(*_BOX, r"<\d+>|[,\s]|None", _REF), r"[^,\s][^,]*")
 QWEN2_VL = TokenDialect(_between(*_BOX, r"[()\d\s,.-]", _REF), r"\(.+")
@@ -340,10 +323,5 @@ def _add_boxes(match: re.Match[str], label: str, dialect: TokenDialect, answer: 
         is_whole = len(numbers) == dialect.numbers and not is_cut
         if at_end and is_last and not is_whole:
             answer.notes.add("truncated")
-        elif box.strip() == "None":
-            continue
-        elif is_whole and dialect.corners is not None:
-            corners = dialect.corners(numbers)
-            answer.add(label, None if corners is None else list(corners), text)
-        else:
-            answer.add(label, numbers if is_whole else None, text)
+        elif box.strip() != "None":
+            answer.add(label, dialect.corners(numbers) if is_whole else None, text)

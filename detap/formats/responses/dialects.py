@@ -13,7 +13,6 @@ from detap.text_input import number, parse_int
 Size = tuple[float, float]
 """Width and height."""
 
-PIXELS = "pixels"
 MAX_PIXELS, MIN_PIXELS = 12845056, 3136
 _PATCH = 28
 """Sides of the resized input are multiples of it."""
@@ -40,7 +39,10 @@ class Dialect(NamedTuple):
     def read(self, text: str, line_label: str = "") -> Answer:
         """Return the boxes of an answer."""
         answer = Answer(line_label)
-        text = answers.after_thinking(text, answer)
+        text = text.rpartition("</think>")[2]
+        if "<think>" in text:
+            answer.notes.add("unfinished-thinking")
+            text = ""
         if isinstance(self.form, TokenDialect):
             text = answers.TAGS.sub("", text)
         if not text.strip():
@@ -105,8 +107,8 @@ DIALECTS = {
 
 
 _OPTIONS_OF = {
-    "json": ("box_key", "label_key", "box_order", "box_scale"),
-    "qwen2.5-vl": ("max_pixels", "min_pixels"),
+    "json": ("box-key", "label-key", "box-order", "box-scale"),
+    "qwen2.5-vl": ("max-pixels", "min-pixels"),
 }
 """Options of one dialect; the others are of all in JSON."""
 
@@ -118,29 +120,25 @@ def dialect_of(name: str | None, **options: Any) -> Dialect:
         raise UsageError(f"{message}; use --dialect {' or '.join(DIALECTS)} (dialect= in Python)")
     check_choice("--dialect", name, [*DIALECTS])
     dialect = DIALECTS[name]
-    given = {option: value for option, value in options.items() if value is not None}
+    given = {k.replace("_", "-"): value for k, value in options.items() if value is not None}
     for of, names in _OPTIONS_OF.items():
         for option in names if name != of else ():
             if option in given:
-                raise UsageError(f"{_flag(option)} is for --dialect {of}; this is --dialect {name}")
+                raise UsageError(f"--{option} is for --dialect {of}; this is --dialect {name}")
     if isinstance(dialect.form, JsonDialect):
-        keys = {key: given[key] for key in JsonDialect._fields if key in given}
+        keys = {key: options[key] for key in JsonDialect._fields if options.get(key) is not None}
         dialect = dialect._replace(form=dialect.form._replace(**keys))
-    elif "score_key" in given:
+    elif "score-key" in given:
         raise UsageError(f"--score-key is for dialects in JSON; this is --dialect {name}")
-    if given.get("box_scale", PIXELS) != PIXELS:
-        expected = f"{PIXELS} or a number above 0"
-        dialect = dialect._replace(divisor=_positive("box_scale", given, number, expected))
-    pixels = {"min_pixels": MIN_PIXELS, "max_pixels": MAX_PIXELS} | given
+    if given.get("box-scale", "pixels") != "pixels":
+        expected = "pixels or a number above 0"
+        dialect = dialect._replace(divisor=_positive("box-scale", given, number, expected))
+    pixels = {"min-pixels": MIN_PIXELS, "max-pixels": MAX_PIXELS} | given
     least, most = (
         _positive(option, pixels, parse_int, "a whole number above 0")
-        for option in ("min_pixels", "max_pixels")
+        for option in ("min-pixels", "max-pixels")
     )
-    return dialect._replace(order=given.get("box_order", dialect.order), pixels=(least, most))
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+    return dialect._replace(order=given.get("box-order", dialect.order), pixels=(least, most))
 
 
 def _positive(
@@ -152,5 +150,5 @@ def _positive(
     except ValueError:
         value = 0
     if value <= 0:
-        raise UsageError(f"{_flag(option)} {given[option]!r} is not {expected}")
+        raise UsageError(f"--{option} {given[option]!r} is not {expected}")
     return value

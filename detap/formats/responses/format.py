@@ -127,12 +127,12 @@ class Answers(LinesDocument):
 
     def _find_images(self) -> None:
         """Group the lines by image; leave out those of unknown images, or raise FaultError."""
-        rows = [self.names.find(line.image) for line in self.lines]
-        pairs = [*zip(self.lines, rows, strict=True)]
-        unknown = [line for line, row in pairs if row < 0]
+        for line in self.lines:
+            self.by_image.setdefault(self.names.find(line.image), []).append(line)
+        unknown = self.by_image.pop(-1, [])
         boxes = sum(len(line.answer.boxes) for line in unknown)
         images = len({line.image for line in unknown})
-        if self.limits.refuses_images(len(unknown), len(rows)):
+        if self.limits.refuses_images(len(unknown), len(self.lines)):
             first = unknown[0]
             message = f"image {quote(first.image)} is not in the ground truth"
             similar = " or ".join(map(quote, nearest(str(first.image), self.names.names)))
@@ -141,9 +141,6 @@ class Answers(LinesDocument):
             raise FaultError(problem.message, problem.hint, first.location)
         if unknown:
             self.extra_images = (extra_images_note(boxes, images),)
-        for line, row in pairs:
-            if row >= 0:
-                self.by_image.setdefault(row, []).append(line)
 
     def _check(self) -> None:
         """Raise FaultError for another dialect, and missing answers and image sizes."""

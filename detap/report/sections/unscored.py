@@ -7,28 +7,22 @@ from detap.analysis.rankings import over_rankings
 from detap.evaluation.results import Result
 from detap.evaluation.unscored import unknown_labels
 from detap.protocols.summary import percent
-from detap.report.fields import Count, Fraction, Object, dict_of, field, list_of
-from detap.report.model import Block, Table, columns_of, name_column
+from detap.report.fields import Count, Fraction, Object, dict_of, each, field, list_of
+from detap.report.model import Block, Cell, Table, columns_of, name_column
 from detap.report.sections.tie_range import tie_block
 from detap.tables.detection import ResponseCounts
 
 _WORDS = {"lenient-json": "lenient JSON"}
 _ADJECTIVES = ("failed", "truncated", "malformed")
 """Notes that describe an answer; the others are what it has."""
+_COUNTS = ("true_positives", "false_positives", "false_negatives", "ignored_detections")
 
 ThresholdEntry = Object(
     "ThresholdEntry",
     "The counts and metrics of all classes together at an IoU threshold.",
     iou=float,
-    true_positives=Count,
-    false_positives=Count,
-    false_negatives=Count,
-    ignored_detections=Count,
-    F1=Fraction,
-    P=Fraction,
-    R=Fraction,
-    macro_F1=Fraction,
-    mean_iou=Fraction,
+    **each(Count, *_COUNTS),
+    **each(Fraction, "F1", "P", "R", "macro_F1", "mean_iou"),
 )
 
 ResponsesData = Object(
@@ -85,34 +79,22 @@ def _sentence(responses: ResponseCounts) -> str:
 def _data(result: Result) -> dict[str, Any]:
     """Return the counts and metrics at each threshold, and the unknown labels."""
     table, positives = result.match_table, int(result.ground_truths.sum())
+    names = {"F1": "F1", "P": "P", "R": "R", "macro_F1": "macro-F1", "mean_iou": "mean IoU"}
     rows = []
     for t, iou in enumerate(result.protocol.iou_thresholds):
         true = int(table.is_true_positive(0, t).sum())
         ignored = int(table.is_ignored(0, t).sum())
-        values = {
-            key: result.metric(f"{name}@{percent(iou)}")
-            for key, name in (
-                *(("F1", "F1"), ("P", "P"), ("R", "R")),
-                *(("macro_F1", "macro-F1"), ("mean_iou", "mean IoU")),
-            )
-        }
-        rows.append(
-            ThresholdEntry(
-                iou=iou,
-                true_positives=true,
-                false_positives=len(table) - true - ignored,
-                false_negatives=positives - true,
-                ignored_detections=ignored,
-                **values,
-            )
-        )
+        counts = true, len(table) - true - ignored, positives - true, ignored
+        values = {key: result.metric(f"{name}@{percent(iou)}") for key, name in names.items()}
+        values |= zip(_COUNTS, counts, strict=True)
+        rows.append(ThresholdEntry(iou=iou, **values))
     return UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
 
 
 def _over_rankings(result: Result) -> Block:
     """Return AP over the rankings that the detections could have."""
-    data = {name: ranked._asdict() for name, ranked in over_rankings(result).items()}
-    rows = tuple({"name": name, **values} for name, values in data.items())
+    data = over_rankings(result)
+    rows: list[dict[str, Cell]] = [{"name": name, **values} for name, values in data.items()]
     columns = (name_column("metric"), *columns_of("fraction", "lowest", "mean", "highest"))
     title = "AP over rankings of the detections (they have no scores)"
-    return Block("tie_range", title, data, table=Table(columns, rows))
+    return Block("tie_range", title, data, table=Table(columns, tuple(rows)))
