@@ -14,7 +14,7 @@ from detap.evaluation.match import Matching, match_params
 from detap.evaluation.overlaps.boxes import sizes_of
 from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
-from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import NO_DETECTIONS
 
 _MOST_LABELS = 5
@@ -28,21 +28,15 @@ def settle_scores(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol
 ) -> tuple[Detections, Protocol]:
     """Return detections without scores, or with made-up ones, and the protocol for them."""
-    if detections.missing_scores == "area":
-        protocol = replace(protocol, scores="area")
-        return replace(detections, score=_areas(ground_truth, detections)), protocol
+    if detections.missing_scores == "area":  # as a fraction of the image
+        hint = "give --image-sizes, or leave out --missing-scores area"
+        sizes = sizes_of(ground_truth, detections.image, "scores by area", hint)
+        detections = replace(detections, score=detections.box_area / sizes.prod(axis=1))
+        return detections, replace(protocol, scores="area")
     for option in protocol.options_that_need_scores:
         raise needs_scores(option, detections, "leave it out")
     protocol = protocol.without_scores()
     return detections, replace(protocol, scores=detections.missing_scores)
-
-
-def _areas(ground_truth: GroundTruth, detections: Detections) -> Floats:
-    """Return the area of each box as a fraction of its image, (N,) float64."""
-    hint = "give --image-sizes, or leave out --missing-scores area"
-    sizes = sizes_of(ground_truth, detections.image, "scores by area", hint)
-    areas: Floats = detections.box_area / sizes.prod(axis=1)
-    return areas
 
 
 def needs_scores(subject: str, detections: Detections, remedy: str) -> UsageError:

@@ -57,15 +57,7 @@ class Line(NamedTuple):
 
 
 class Answers(LinesDocument):
-    """The answers of a file; an image may have several.
-
-    Parameters
-    ----------
-    missing_responses : {"error", "empty"}, optional
-        Whether images without an answer are an error.
-    dialect, box_key, ... : optional
-        As in :func:`dialect_of`.
-    """
+    """The answers of a file, with the options of a dialect; an image may have several."""
 
     expected = _SHAPE
     score_names = ("score",)
@@ -76,10 +68,10 @@ class Answers(LinesDocument):
         self,
         *arguments: Any,
         truth: GroundTruth,
-        missing_responses: str | None = None,
+        missing_responses: str | None = None,  # an error unless "empty"
         **options: Any,
     ) -> None:
-        self.missing_responses = missing_responses or "error"
+        self.missing_responses = missing_responses
         of_dialect = {one.name: options.pop(one.name, None) for one in DIALECT_OPTIONS}
         name = of_dialect.pop("dialect")
         self.dialect_name, self.dialect = str(name), dialect_of(name, **of_dialect)
@@ -154,7 +146,7 @@ class Answers(LinesDocument):
             message = f"{len(others)} of {len(answers)} answers have no box under {box_key}"
             raise FaultError(f"{message}, but under {key}", f"try --dialect {' or '.join(known)}")
         absent = self._absent()
-        if absent and self.missing_responses == "error":
+        if absent and self.missing_responses != "empty":
             have = "has" if len(absent) == 1 else "have"
             message = f"{len(absent)} of {len(names)} images {have} no answer, first {absent[0]}"
             raise FaultError(message, "--missing-responses empty counts them as empty")
@@ -261,10 +253,10 @@ class Responses(Format):
     def fits(self, path: str) -> bool:
         """Return True if the first records have an image and a response, and no objects."""
         paths = json_paths(path)
-        for record in (".", "[]."):
-            if {f"{record}image", f"{record}response"} <= paths:
-                return f"{record}objects" not in paths
-        return False
+        return any(
+            {f"{record}image", f"{record}response"} <= paths and f"{record}objects" not in paths
+            for record in (".", "[].")
+        )
 
     def read_truth_file(self, path: Path, **_: object) -> NoReturn:
         """Refuse answers as ground truth."""
