@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import cache, partial
 from math import isnan, nan
 from sys import float_info
-from typing import Any, cast
+from types import NoneType
+from typing import Any
 
 from detap._version import SCHEMA_VERSION
 from detap.analysis.recorded import format_difference, reading_differences, recorded_selection
@@ -29,7 +30,6 @@ _KINDS = {
     "retrieval": "queries",
     "data_sets": "data_sets",
 }
-_Check = Callable[[object], bool]
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _DETECTION_ROLES = ("detections", "run", "scores")
 _NAMES = ("name", "id", "group")
@@ -60,14 +60,6 @@ def read_baseline(path: str) -> dict[str, Any]:
     return dict(record)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
@@ -81,52 +73,54 @@ def _is_number(value: object) -> bool:
     return -float_info.max <= value <= float_info.max
 
 
-def _is_row(row: object) -> bool:
-    return _object({"name": _is_text}, {})(row) and all(
-        _is_number(value) or (name in _NAMES and isinstance(value, str))
-        for name, value in cast(dict[str, object], row).items()
-    )
+_TEXT = (str, NoneType)
+_METRICS = {"*": _is_number}
+_ROWS = [{"name": str, "id?": (str, _is_number), "group?": (str, _is_number), "*": _is_number}]
+_SHAPE = {
+    "summary": _METRICS,
+    "protocol": {},
+    "inputs": [
+        {"role?": _TEXT, "path?": _TEXT, "sha256?": _TEXT, "records?": _is_count}
+        | {"files?": _is_count}
+    ],
+    "detap_version?": str,
+    "signature?": str,
+    "gates?": ({"passed": bool, "warned": _is_count}, NoneType),
+    "selection?": (
+        {
+            "classes?": ([str], NoneType),
+            "images?": (_is_count, NoneType),
+            "images_sha256?": _TEXT,
+        },
+        NoneType,
+    ),
+    "retained_metrics?": [str],
+    "operating_point?": {"overall": _METRICS, "classes": _ROWS, "score_threshold?": _is_number},
+}
+"""The values that comparisons need, but for rows; see `_fits`."""
 
 
-def _or_null(is_valid: _Check) -> _Check:
-    return lambda value: value is None or is_valid(value)
+def _fits(value: Any, shape: Any) -> bool:
+    """Return True if a JSON value has a shape: a type, a check, or one of a tuple of shapes.
 
-
-def _list_of(is_valid: _Check) -> _Check:
-    return lambda values: isinstance(values, list) and all(map(is_valid, values))
-
-
-def _dict_of(is_valid: _Check) -> _Check:
-    return lambda values: isinstance(values, dict) and all(map(is_valid, values.values()))
-
-
-def _object(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> _Check:
-    """Return a check of an object by the checks of its members; others are ignored."""
-    return lambda value: (
+    A list has the shape of all items; a dict those of members, of which ``name?`` may be absent,
+    and ``*`` of the others, by default any.
+    """
+    if isinstance(shape, tuple):
+        return any(_fits(value, one) for one in shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    if not isinstance(shape, dict):
+        return isinstance(value, shape) if isinstance(shape, type) else bool(shape(value))
+    others = shape.get("*", object)
+    return (
         isinstance(value, dict)
-        and all(name in value and is_valid(value[name]) for name, is_valid in required.items())
-        and all(is_valid(value[name]) for name, is_valid in optional.items() if name in value)
+        and all(name in value for name in shape if name[-1] not in "*?")
+        and all(
+            _fits(item, shape.get(name, shape.get(f"{name}?", others)))
+            for name, item in value.items()
+        )
     )
-
-
-_TEXT_OR_NULL = _or_null(_is_text)
-_METRICS = _dict_of(_is_number)
-_ROWS = _list_of(_is_row)
-_INPUT = _object(
-    {},
-    dict.fromkeys(("role", "path", "sha256"), _TEXT_OR_NULL)
-    | dict.fromkeys(("records", "files"), _is_count),
-)
-_GATES = _object({"passed": _is_bool, "warned": _is_count}, {})
-_SELECTION = _object(
-    {},
-    {
-        "classes": _or_null(_list_of(_is_text)),
-        "images": _or_null(_is_count),
-        "images_sha256": _TEXT_OR_NULL,
-    },
-)
-_POINT = _object({"overall": _METRICS, "classes": _ROWS}, {"score_threshold": _is_number})
 
 
 def _is_shaped(record: Mapping[str, Any]) -> bool:
@@ -135,20 +129,8 @@ def _is_shaped(record: Mapping[str, Any]) -> bool:
     if key is None or not record.get("summary"):
         return False
     metrics = {"summary": _METRICS, key: _ROWS}
-    one_slice = _object({**metrics, "images": _is_count}, {"images_sha256": _TEXT_OR_NULL})
-    report = _object(
-        {**metrics, "protocol": _dict_of(lambda value: True), "inputs": _list_of(_INPUT)},
-        {
-            "detap_version": _is_text,
-            "signature": _is_text,
-            "gates": _or_null(_GATES),
-            "selection": _or_null(_SELECTION),
-            "retained_metrics": _list_of(_is_text),
-            "slices": _dict_of(one_slice),
-            "operating_point": _POINT,
-        },
-    )
-    return report(record)
+    one_slice = {**metrics, "images": _is_count, "images_sha256?": _TEXT}
+    return _fits(record, {**_SHAPE, **metrics, "slices?": {"*": one_slice}})
 
 
 def _refuse_constant(text: str) -> None:
