@@ -277,7 +277,7 @@ class Lines:
         self.area, self.score = (objects.take(name) for name in ("area", "score"))
         if not self.scored:
             self.score = np.zeros(len(self.area))
-        self.flags = {name: objects.take(name) for name in FLAGS}
+        self.flags = {name: objects.take(name) == 1 for name in FLAGS}
 
 
 def _within(index: int, error: FaultError) -> FaultError:

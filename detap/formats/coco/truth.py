@@ -261,7 +261,7 @@ class TruthFile:
         counts["missing-area"] = int(np.isnan(area).sum())
         new_rows = {row: k for k, row in enumerate(rows.tolist())} if self.rotated else {}
         self.rotated = {new_rows[row]: self.rotated[row] for row in self.rotated.keys() & new_rows}
-        crowd, ignore, group_of = (taken(name) for name in FLAGS)
+        crowd, ignore, group_of = (taken(name) == 1 for name in FLAGS)
         if self._segmentations is not None:
             _, masks = self._segmentations.columns()
             shapes["masks"] = masks if every else masks[kept]

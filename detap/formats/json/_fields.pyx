@@ -10,14 +10,14 @@ and compared with that of the next record, and parsed as JSON only if it differs
 
 cimport cython
 from libc.math cimport NAN, fabs, floor, isfinite, isnan
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
-from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
+from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport grow, take
@@ -50,7 +50,7 @@ cdef enum:
 
 
 cdef enum Kind:
-    SKIP, NUMBER, SCORE, AREA, COUNT, BOX, KEY, FLAG, SPAN
+    NUMBER, SCORE, COUNT, BOX, KEY, FLAG, SPAN
 
 
 cdef struct Slot:
@@ -86,13 +86,10 @@ LIMIT: int = _LIMIT
 FIRST_WORD: int = WORD  # keys from here on are text or large numbers
 
 cdef dict KINDS = {
-    "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "key": KEY,
+    "number": NUMBER, "score": SCORE, "area": NUMBER, "count": COUNT, "box": BOX, "key": KEY,
     "flag": FLAG, "span": SPAN,
 }
-cdef dict FORMATS = {
-    <int>BOX: (4, 8, b"d"), <int>FLAG: (1, 1, b"?"),
-    <int>SPAN: (1, 8, b"q"), <int>KEY: (1, 8, b"q"),
-}
+cdef dict FORMATS = {<int>BOX: (4, b"d"), <int>SPAN: (1, b"q"), <int>KEY: (1, b"q")}
 
 
 cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
@@ -117,20 +114,13 @@ cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, double *number) noexcept 
     return p
 
 
-cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept nogil:
+cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, double *flag) noexcept nogil:
     """Read 0, 1, true or false."""
-    cdef double value
     if p[0] == c't' or p[0] == c'f':
         flag[0] = p[0] == c't'
         return skip_word(cursor, p, b"true", 4) if flag[0] else skip_word(cursor, p, b"false", 5)
-    if (p[0] | 1) == c'1' and not (is_digit(p[1]) or p[1] == c'.' or p[1] | 32 == c'e'):
-        flag[0] = p[0] - 48
-        return p + 1
-    p = read_number(p, cursor.end, &cursor.failed, &value)
-    if p == NULL or not (value == 0 or value == 1):
-        return fail(cursor, p) if p != NULL else NULL
-    flag[0] = value == 1
-    return p
+    p = read_number(p, cursor.end, &cursor.failed, flag)
+    return p if p == NULL or flag[0] == 0 or flag[0] == 1 else fail(cursor, p)
 
 
 cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
@@ -152,9 +142,7 @@ cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept n
 cdef inline void put_missing(Column_ *column, Py_ssize_t row) noexcept nogil:
     cdef double *number
     column.missing += 1
-    if column.kind == FLAG:
-        (<uint8_t *>column.data)[row] = 0
-    elif column.kind == KEY:
+    if column.kind == KEY:
         (<int64_t *>column.data)[row] = INT64_MIN
     elif column.kind == SPAN:
         (<int64_t *>column.data)[row] = column.pending = column.used
@@ -171,11 +159,10 @@ cdef class Fields:
 
     A column is named by the first of its keys. Kinds:
 
-    - number: finite; NaN if missing. area: not negative. count: a whole number, not negative.
-      score: no integer that float64 rounds; null is NaN.
+    - number, area: finite, not negative; NaN if missing. count: also whole. flag: 0, 1, true or
+      false. score: no integer that float64 rounds; null is NaN.
     - box: four numbers with finite corners and area, x1, y1, x2, y2 if `xyxy`.
     - key: an integer or a string, as a number of its own.
-    - flag: 0, 1, true or false.
     - span: the JSON of any value; some are kept `only_boxless`, of records without a box.
 
     null is no value; of a score, box or key it is odd.
@@ -222,8 +209,7 @@ cdef class Fields:
     def _add(self, tuple keys: tuple[str, ...], int kind) -> None:
         cdef Column_ *column = &self.columns[self.size]
         cdef bytes word
-        width, item, _ = FORMATS.get(kind, (1, 8, b"d"))
-        column.kind, column.width = <Kind>kind, width * item
+        column.kind, column.width = <Kind>kind, 32 if kind == BOX else 8
         for key in keys:
             word = key.encode()
             self.kept_keys.append(word)
@@ -345,7 +331,7 @@ cdef class Fields:
         if kind == SCORE:
             return _read_score(cursor, p, number)
         if kind == FLAG:
-            return _read_flag(cursor, p, <uint8_t *>column.data + row)
+            return _read_flag(cursor, p, number)
         if kind == SPAN:
             p = skip_value(cursor, p, depth)
             if p == NULL:
@@ -358,9 +344,7 @@ cdef class Fields:
             p = _read_whole(cursor, p, number)
         else:
             p = read_number(p, cursor.end, &cursor.failed, number)
-        if p != NULL and number[0] < 0 and kind != NUMBER:
-            return fail(cursor, start)
-        return p
+        return p if p == NULL or number[0] >= 0 else fail(cursor, start)
 
     cdef inline Bytes read_box(self, Cursor *cursor, Bytes p, double *box) noexcept nogil:
         cdef int i
@@ -522,8 +506,6 @@ cdef class Fields:
                 box = <double *>column.data + 4 * row
                 for i in range(4):
                     box[i] = value[i]
-            elif column.kind == FLAG:
-                (<uint8_t *>column.data)[row] = bool(value)
             elif column.kind == SPAN:
                 text = value
                 if not self.put_span(column, text, len(text)):
@@ -567,11 +549,11 @@ cdef class Fields:
     def take(self, str name) -> NDArray[Any]:
         """Return a column, which is empty afterwards; after the last row."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        width, item, code = FORMATS.get(<int>column.kind, (1, 8, b"d"))
+        width, code = FORMATS.get(<int>column.kind, (1, b"d"))
         if column.data == NULL and not self.activate(self.field(name)):
             raise MemoryError
         self.active &= ~(<uint32_t>1 << self.field(name))
-        return take(&column.data, self.rows, width, item, code)
+        return take(&column.data, self.rows, width, 8, code)
 
     def missing(self, str name) -> int:
         """Return the number of rows without a value."""
