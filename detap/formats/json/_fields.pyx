@@ -21,7 +21,6 @@ from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport grow, take
-from detap.tables._words cimport ALL_BITS, load
 
 import json
 from typing import TYPE_CHECKING
@@ -46,7 +45,7 @@ cdef enum:
     MOST_FIELDS = 24
     MOST_KEYS = 40
     SLOTS = 48
-    WORDS = 6
+    LONGEST = 48        # text between two values that is compared
 
 
 cdef enum Kind:
@@ -57,8 +56,7 @@ cdef struct Slot:
     int length                  # of the text between two values; -1: too long
     int field
     uint64_t hashed             # of the key
-    uint64_t[WORDS] words
-    uint64_t[WORDS] masks
+    uint8_t[LONGEST] text
 
 
 cdef struct Column_:
@@ -97,13 +95,7 @@ cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
 
     White space before the value belongs to the text, and makes it differ.
     """
-    cdef uint64_t difference = (load(p) ^ slot.words[0]) & slot.masks[0]
-    cdef int i
-    if slot.length < 0 or p[slot.length] <= 32:
-        return False
-    for i in range(1, (slot.length + 7) >> 3):
-        difference |= (load(p + 8 * i) ^ slot.words[i]) & slot.masks[i]
-    return difference == 0
+    return slot.length > 0 and p[slot.length] > 32 and memcmp(p, slot.text, slot.length) == 0
 
 
 cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, double *number) noexcept nogil:
@@ -249,7 +241,7 @@ cdef class Fields:
         """
         cdef Slot *slot = &self.slots[index]
         cdef Bytes p = skip_space(start), key
-        cdef int i, left
+        cdef int i
         if index == SLOTS:
             return fail(cursor, p)
         if index:
@@ -269,11 +261,9 @@ cdef class Fields:
             return NULL
         if p >= cursor.end:
             return fail(cursor, p)
-        slot.length = <int>(p - start) if p - start <= 8 * WORDS else -1
-        for i in range((slot.length + 7) >> 3):
-            left = slot.length - 8 * i
-            slot.masks[i] = ALL_BITS if left >= 8 else (<uint64_t>1 << (8 * left)) - 1
-            slot.words[i] = load(start + 8 * i) & slot.masks[i]
+        slot.length = <int>(p - start) if p - start <= LONGEST else -1
+        if slot.length > 0:
+            memcpy(slot.text, start, slot.length)
         self.slot_count = index + 1
         return p
 
