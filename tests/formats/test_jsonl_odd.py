@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,18 @@ def test_valid_lines(name: str, end: str) -> None:
     texts = [json.dumps(line(f"{folder}a.b.jpg", REGULAR[name])) for folder in ("", "v/c.")]
     assert check(end.join(texts).encode())
     assert check(b"\xef\xbb\xbf" + (end.join(texts) + end).encode())
+
+
+def test_null_in_lists() -> None:
+    """It is no value, also behind lines that have one there."""
+    given, none = {"area": [12, 13], "iscrowd": [1, 1]}, {"area": [9, None], "iscrowd": [None, 0]}
+    boxes = {"bbox": [BOX, BOX], "category": [1, 2]}
+    texts = [json.dumps(line(f"{n}.jpg", boxes | lists)) for n, lists in enumerate((given, none))]
+    data = "\n".join(texts).encode()
+    assert check(data)
+    columns = read(data, scored=False)
+    assert np.array_equal(columns.area, [12, 13, 9, np.nan], equal_nan=True)
+    assert columns.flags["iscrowd"] == [True, True, False, False]
 
 
 def test_scores_and_ids() -> None:

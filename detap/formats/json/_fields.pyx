@@ -65,7 +65,7 @@ cdef struct Column_:
     void *data
     Py_ssize_t missing          # rows without a value
     char *text                  # of spans: their JSON, each with a comma behind
-    Py_ssize_t used, pending, room
+    Py_ssize_t used, room
 
 
 cdef struct Key:
@@ -131,20 +131,6 @@ cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept n
     return fail(cursor, p)
 
 
-cdef inline void put_missing(Column_ *column, Py_ssize_t row) noexcept nogil:
-    cdef double *number
-    column.missing += 1
-    if column.kind == KEY:
-        (<int64_t *>column.data)[row] = INT64_MIN
-    elif column.kind == SPAN:
-        (<int64_t *>column.data)[row] = column.pending = column.used
-    else:
-        number = <double *>column.data + (4 * row if column.kind == BOX else row)
-        number[0] = NAN
-        if column.kind == BOX:
-            number[1] = number[2] = number[3] = NAN
-
-
 @cython.final
 cdef class Fields:
     """Columns of the values of records.
@@ -167,7 +153,7 @@ cdef class Fields:
     cdef Key[MOST_KEYS] key_names
     cdef Slot[SLOTS] slots
     cdef int size, key_count, slot_count
-    cdef uint32_t seen, active, span_fields, forbidden, box, only_boxless
+    cdef uint32_t seen, active, forbidden, box, only_boxless
     cdef uint32_t[8] required
     cdef int required_count
     cdef bint xyxy
@@ -208,8 +194,6 @@ cdef class Fields:
             self.key_names[self.key_count] = Key(word, len(word), self.size)
             self.key_count += 1
         self.names.append(keys[0])
-        if kind == SPAN:
-            self.span_fields |= 1 << self.size
         if kind == BOX:
             self.box = 1 << self.size
         self.size += 1
@@ -328,7 +312,7 @@ cdef class Fields:
                 return NULL
             if not self.put_span(column, start, p - start):
                 return fail(cursor, start)
-            (<int64_t *>column.data)[row] = column.pending
+            (<int64_t *>column.data)[row] = column.used
             return p
         if kind == COUNT:
             p = _read_whole(cursor, p, number)
@@ -410,36 +394,46 @@ cdef class Fields:
             return False
         self.active |= <uint32_t>1 << field
         for row in range(self.rows):
-            put_missing(column, row)
+            self.put_missing(column, row)
         return True
 
+    cdef inline void put_missing(self, Column_ *column, Py_ssize_t row) noexcept nogil:
+        cdef double *number
+        column.missing += 1
+        if column.kind == KEY:
+            (<int64_t *>column.data)[row] = INT64_MIN
+        elif column.kind == SPAN:
+            (<int64_t *>column.data)[row] = column.used = self.span_end(column, row)
+        else:
+            number = <double *>column.data + (4 * row if column.kind == BOX else row)
+            number[0] = NAN
+            if column.kind == BOX:
+                number[1] = number[2] = number[3] = NAN
+
+    cdef inline int64_t span_end(self, const Column_ *column, Py_ssize_t row) noexcept nogil:
+        """Return the end of the spans of the rows before a row."""
+        return (<int64_t *>column.data)[row - 1] if row > self.drained else 0
+
     cdef bint put_span(self, Column_ *column, Bytes text, Py_ssize_t length) noexcept nogil:
-        """Append JSON to the spans; the next row that has one takes it."""
-        if column.pending + length + 1 + PADDING > column.room:
-            column.room = max(2 * column.room, column.pending + length + 4096)
+        """Append JSON to the spans."""
+        if column.used + length + 1 + PADDING > column.room:
+            column.room = max(2 * column.room, column.used + length + 4096)
             if not grow(<void **>&column.text, column.room, 1):
                 return False
-        memcpy(column.text + column.pending, text, length)
-        column.text[column.pending + length] = c','
-        column.pending += length + 1
+        memcpy(column.text + column.used, text, length)
+        column.text[column.used + length] = c','
+        column.used += length + 1
         return True
 
     cdef void finish_row(self) noexcept nogil:
         """Complete the row whose values were read by those that it lacks."""
         cdef uint32_t kept = self.seen & ~(self.only_boxless if self.seen & self.box else 0)
         cdef uint32_t missing = self.active & ~kept
-        cdef uint32_t spans = self.active & kept & self.span_fields
         cdef int i = 0
         while missing:
             if missing & 1:
-                put_missing(&self.columns[i], self.rows)
+                self.put_missing(&self.columns[i], self.rows)
             missing >>= 1
-            i += 1
-        i = 0
-        while spans:
-            if spans & 1:
-                self.columns[i].used = (<int64_t *>self.columns[i].data)[self.rows]
-            spans >>= 1
             i += 1
         self.rows += 1
 
@@ -464,10 +458,7 @@ cdef class Fields:
         for i in range(self.size):
             column = &self.columns[i]
             if column.kind == SPAN and column.data != NULL:
-                column.used = 0
-                if rows > self.drained:
-                    column.used = (<int64_t *>column.data)[rows - 1]
-                column.pending = column.used
+                column.used = self.span_end(column, rows)
         self.rows = rows
 
     def append(self, values: Mapping[str, object]) -> None:
@@ -500,7 +491,7 @@ cdef class Fields:
                 text = value
                 if not self.put_span(column, text, len(text)):
                     raise MemoryError
-                (<int64_t *>column.data)[row] = column.pending
+                (<int64_t *>column.data)[row] = column.used
             elif column.kind == KEY:
                 (<int64_t *>column.data)[row] = self.number_of(value)
             else:
@@ -585,7 +576,7 @@ cdef class Fields:
         cdef int64_t begin
         if ends == NULL:
             return 0
-        begin = ends[row - 1] if row > self.drained else 0
+        begin = self.span_end(column, row)
         start[0] = <Bytes>column.text + begin
         return ends[row] - begin - 1 if ends[row] > begin else 0
 
@@ -707,7 +698,11 @@ cdef class Fields:
                 self.seen = 0
                 if not self.reserve(row + 1):
                     return NULL
+                if self.columns[field].data == NULL and not self.activate(field):
+                    return NULL
                 p = self.read_value(cursor, field, p, row, 4)
+                if p != NULL and not self.seen:  # null
+                    self.put_missing(&self.columns[field], row)
             if p == NULL:
                 return NULL
             row += 1
