@@ -6,7 +6,6 @@ Queries are ranked in blocks, so memory does not grow with their number.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import nan
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +97,9 @@ def evaluate(
     return _accumulate(source, resolved, requested, progress or (lambda _: None))
 
 
-def _excluded(protocol: Retrieval, counts: "RetrievalResult | _Source") -> NDArray[np.bool_]:
+def _excluded(
+    protocol: Retrieval, counts: "RetrievalResult | _RunLists | _GalleryLists"
+) -> NDArray[np.bool_]:
     """Return a mask of the queries that the protocol excludes from every mean, (Q,)."""
     without_relevant = (counts.relevant == 0) & (protocol.no_relevant == "exclude")
     missing = counts.missing & (protocol.missing_queries == "exclude")
@@ -106,22 +107,12 @@ def _excluded(protocol: Retrieval, counts: "RetrievalResult | _Source") -> NDArr
 
 
 def _contributions(
-    values: Floats, protocol: Retrieval, counts: "RetrievalResult | _Source"
+    values: Floats, protocol: Retrieval, counts: "RetrievalResult | _RunLists | _GalleryLists"
 ) -> Floats:
     """Return values of a metric, undefined ones as 0 or NaN by the protocol, (Q,)."""
     zero = np.full(len(values), protocol.no_relevant == "zero") | counts.missing
     filled = np.where(np.isnan(values) & zero, 0.0, values)
     return np.where(_excluded(protocol, counts), nan, filled)
-
-
-class _Source(NamedTuple):
-    """Columns of a :class:`RetrievalResult` that are known before ranking."""
-
-    queries: tuple[str, ...]
-    relevant: NDArray[np.int64]
-    ranked: NDArray[np.int64]
-    missing: NDArray[np.bool_]
-    notes: tuple[Note, ...]
 
 
 def _accumulate(
@@ -131,15 +122,15 @@ def _accumulate(
     progress: Callable[[float], None],
 ) -> RetrievalResult:
     """Compute the metrics and curves of all lists, one query at a time."""
-    known, depths = source.known, [metric.depth for metric in requested]
+    depths = [metric.depth for metric in requested]
     depth = None if None in depths else max(metric_depth or 0 for metric_depth in depths)
-    values = {metric.key: np.full(len(known.queries), nan) for metric in requested}
-    longest = int(known.ranked.max(initial=0))
+    values = {metric.key: np.full(len(source.queries), nan) for metric in requested}
+    longest = int(source.ranked.max(initial=0))
     ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
     levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
     k = np.arange(1, ranks + 1)
     for query, ranking_of_query in source.lists(depth):
-        progress(query / len(known.queries))
+        progress(query / len(source.queries))
         if not ranking_of_query.relevant:
             continue
         for metric in requested:
@@ -150,36 +141,36 @@ def _accumulate(
         if depth is None:
             levels += ranking_of_query.precision_at_levels()
     # Queries without relevant items or without a ranking add 0 to the curves.
-    count = int((~_excluded(protocol, known)).sum())
+    count = int((~_excluded(protocol, source)).sum())
     weight = 1.0 / count if count else nan
     return RetrievalResult(
         protocol=protocol,
         metrics=requested,
-        queries=known.queries,
-        relevant=known.relevant,
-        ranked=known.ranked,
-        missing=known.missing,
+        queries=source.queries,
+        relevant=source.relevant,
+        ranked=source.ranked,
+        missing=source.missing,
         values=values,
         summary={
-            metric.name: mean_of_defined(_contributions(values[metric.key], protocol, known))
+            metric.name: mean_of_defined(_contributions(values[metric.key], protocol, source))
             for metric in requested
         },
         levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
         precision_at_levels=levels * weight if depth is None else np.zeros(0),
         precision_at_ranks=precision * weight,
         recall_at_ranks=recall * weight,
-        notes=(*known.notes, *_notes(protocol, known)),
+        notes=(*source.notes, *_notes(protocol, source)),
     )
 
 
-def _notes(protocol: Retrieval, known: _Source) -> Iterator[Note]:
+def _notes(protocol: Retrieval, source: "_RunLists | _GalleryLists") -> Iterator[Note]:
     treatments = {"zero": "count as 0", "exclude": "are excluded"}
-    without_relevant = int((known.relevant == 0).sum())
+    without_relevant = int((source.relevant == 0).sum())
     if without_relevant:
         treatment = treatments[protocol.no_relevant]
         message = f"queries without relevant items {treatment}"
         yield Note("no-relevant", message, without_relevant)
-    missing = int(known.missing.sum())
+    missing = int(source.missing.sum())
     if missing:
         treatment = treatments[protocol.missing_queries]
         yield Note("missing-query", f"judged queries without a ranking {treatment}", missing)
@@ -194,16 +185,11 @@ class _RunLists:
     def __init__(self, run: Run, protocol: Retrieval) -> None:
         self.run = run
         self.protocol = protocol
-        counts = np.diff(run.start)
         relevant = run.judged >= protocol.relevant_from
         sums = np.concatenate([[0], np.cumsum(relevant)])
-        self.known = _Source(
-            queries=run.queries,
-            relevant=sums[run.judged_start[1:]] - sums[run.judged_start[:-1]],
-            ranked=counts,
-            missing=~run.present,
-            notes=run.notes,
-        )
+        self.queries, self.notes = run.queries, run.notes
+        self.relevant = sums[run.judged_start[1:]] - sums[run.judged_start[:-1]]
+        self.ranked, self.missing = np.diff(run.start), ~run.present
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Yield the index and the whole list of each query that has a ranking."""
@@ -230,7 +216,7 @@ class _RunLists:
             graded = np.flatnonzero(grade > 0)
             ones = np.ones(len(graded), np.int64)
             gains = Gains(graded, ones, self._gain(grade[graded]), self._gain(judged))
-        return Ordered(hits, int(self.known.relevant[query]), len(score), gains)
+        return Ordered(hits, int(self.relevant[query]), len(score), gains)
 
     def _expected(
         self, query: int, score: Floats, grade: Floats, judged: Floats | None
@@ -245,7 +231,7 @@ class _RunLists:
             gain = _sums(self._gain(np.maximum(grade, 0.0)), first)
             has_gain = gain > 0
             gains = Gains(first[has_gain], size[has_gain], gain[has_gain], self._gain(judged))
-        return Expected(groups, int(self.known.relevant[query]), len(score), gains)
+        return Expected(groups, int(self.relevant[query]), len(score), gains)
 
     def _gain(self, grade: Floats) -> Floats:
         return grade if self.protocol.gain == "linear" else np.exp2(grade) - 1.0
@@ -294,14 +280,11 @@ class _GalleryLists:
             )
         else:
             self.similarities = Similarities(table, protocol, order, threads)
-        counts = ranking.count_relevant(self.relevance, threads)
-        self.known = _Source(
-            queries=table.queries,
-            relevant=counts,
-            ranked=np.full(queries, max(0, items - protocol.exclude_self), np.int64),
-            missing=np.zeros(queries, np.bool_),
-            notes=(*table.notes, *_self_match_notes(table, protocol)),
-        )
+        self.queries = table.queries
+        self.relevant = ranking.count_relevant(self.relevance, threads)
+        self.ranked = np.full(queries, max(0, items - protocol.exclude_self), np.int64)
+        self.missing = np.zeros(queries, np.bool_)
+        self.notes = (*table.notes, *_self_match_notes(table, protocol))
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Yield the index and the list of each query, to a depth or in full."""
@@ -314,7 +297,7 @@ class _GalleryLists:
 
     def _blocks(self, shallow: bool) -> Iterator[tuple[int, int]]:
         """Yield ranges of queries whose scores and hits fit into memory."""
-        counts = self.known.relevant
+        counts = self.relevant
         max_queries = _MAX_BLOCK if self.codes else self.similarities.rows(_SCORES)
         low = 0
         while low < len(counts):
@@ -330,9 +313,9 @@ class _GalleryLists:
 
     def _all(self, low: int, high: int) -> Iterator[tuple[int, RankedList]]:
         """Yield the index and the full list of the queries of a block."""
-        counts = self.known.relevant[low:high]
+        counts = self.relevant[low:high]
         if self.codes:
-            is_full = high - low == len(self.known.relevant)
+            is_full = high - low == len(self.relevant)
             ranked = ranking.rank_codes(
                 np.ascontiguousarray(self.packed[0][low:high]),
                 self.packed[1],
@@ -343,7 +326,7 @@ class _GalleryLists:
         else:
             scores = self.similarities.block(low, high)
             ranked = ranking.rank_scores(scores, self.relevance, low, counts, self.threads)
-        length = int(self.known.ranked[0])
+        length = int(self.ranked[0])
         for row in range(high - low):
             rows = slice(ranked.start[row], ranked.start[row + 1])
             if self.protocol.tie_break == "expected":
@@ -354,7 +337,7 @@ class _GalleryLists:
 
     def _first(self, low: int, high: int, depth: int) -> Iterator[tuple[int, RankedList]]:
         """Yield the index and the first `depth` items of the queries of a block."""
-        length = int(self.known.ranked[0])
+        length = int(self.ranked[0])
         count = min(depth, length)
         excluded = None if self.itself is None else self.itself[low:high]
         if self.codes:
@@ -367,7 +350,7 @@ class _GalleryLists:
             query = low + row
             ranks = np.flatnonzero(self._is_relevant(query, best[row]))
             hits = (ranks - np.arange(len(ranks))).astype(np.int32)
-            yield query, Ordered(hits, int(self.known.relevant[query]), length)
+            yield query, Ordered(hits, int(self.relevant[query]), length)
 
     def _is_relevant(self, query: int, items: Integers) -> NDArray[np.bool_]:
         """Return True for each item that shares a label with the query."""
