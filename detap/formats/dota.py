@@ -10,7 +10,6 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -181,7 +180,7 @@ def read_detections(
     folder = detections_folder(os.fspath(path))
     reader = FolderReader(folder, as_is, limits)
     class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
-    form = partial(DotaForm, "image", True, box_format)
+    form = DotaForm("image", True, box_format, str)
     image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
     values = reader.scored_values()

@@ -113,7 +113,7 @@ def read_detections(
         rows.name,
         _one_spelling(rows.names, ground_truth.classes),
         notes=(files_skipped(reader.folder.skipped, "detections"),),
-        images=reader.selection.images,
+        images=reader.images,
         image=rows.file,
         boxes=np.ascontiguousarray(values[:, _BOX]),
         box_format=boxes,

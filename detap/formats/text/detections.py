@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -149,7 +148,7 @@ def read_detections(
     reader = FolderReader(folder, as_is, limits)
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
-        form = partial(LineForm, "image", True, boxes)
+        form = LineForm("image", True, boxes, str)
         image = read_class_files(reader, ground_truth, class_by_stem, form, names)
         label, classes = reader.rows.file, [names.resolve(c.name) for c in class_by_stem.values()]
         note = classes_without_file(ground_truth, classes)
@@ -203,13 +202,13 @@ def read_class_files(
     reader: FolderReader,
     ground_truth: GroundTruth,
     class_by_stem: Mapping[str, ClassOfFile],
-    form: Callable[[Callable[[str], str]], LineForm],
+    form: LineForm,
     names: ClassNames,
 ) -> Integers:
     """Read one file per class; return the image index (N,) of each row."""
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
-    rows = reader.read(form(str))
+    rows = reader.read(form)
     image = reindexed(rows.name, rows.names, ground_truth.images)
     check_images(reader, image, (rows.names, rows.name), ground_truth, problems)
     return image

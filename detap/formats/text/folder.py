@@ -7,7 +7,7 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from detap.errors import InputError
 from detap.formats.by_name.objects import hint_of
@@ -309,22 +309,10 @@ def _endings(path: str) -> list[str]:
     return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
-class Selection(NamedTuple):
-    """The selected images, their files, and the image set file."""
-
-    images: tuple[str, ...]
-    members: tuple[str, ...]
-    file: str = ""
-    records: int = 0
-    repeated: tuple[str, ...] = ()
-
-
 def select_images(
-    folder: Folder, image_set: Path | None, problems: Problems, limits: Limits
-) -> Selection:
-    """Return the images of an image set, or all images of the folder."""
-    if image_set is None:
-        return Selection(tuple(folder.members), tuple(folder.members.values()))
+    folder: Folder, image_set: Path, problems: Problems, limits: Limits
+) -> tuple[Folder, SourceFile, tuple[str, ...]]:
+    """Return a folder with the files of an image set, the set, and the images it repeats."""
     file = _image_set_file(folder, os.fspath(image_set))
     lines = plain_lines(files.read_bytes(file, limits), file, problems)
     chosen: dict[str, str] = {}
@@ -347,7 +335,7 @@ def select_images(
             chosen[name] = folder.members[name]
     if not lines and not problems.count:
         problems.add(file, "", "no images", "list one image per line")
-    return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), tuple(repeated))
+    return replace(folder, members=chosen), SourceFile(file, len(lines)), tuple(repeated)
 
 
 def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:

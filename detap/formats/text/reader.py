@@ -116,21 +116,25 @@ class FolderReader(RowReader):
     def __init__(
         self, folder: Folder, as_is: bool, limits: Limits, image_set: Path | None = None
     ) -> None:
-        self.folder = folder
         self.path = folder.given
         self.as_is = as_is
         self.limits = limits
         self.problems = Problems(limits.problems)
-        self.selection = select_images(folder, image_set, self.problems, limits)
+        self.image_set: tuple[SourceFile, ...] = ()
+        self.repeated_images: tuple[str, ...] = ()
+        if image_set is not None:
+            folder, listed, repeated = select_images(folder, image_set, self.problems, limits)
+            self.image_set, self.repeated_images = (listed,), repeated
+        self.folder = folder
+        self.images, self.members = tuple(folder.members), tuple(folder.members.values())
 
     def read(self, form: LineForm) -> Rows:
         """Read the rows; raise earlier problems and collect new ones."""
         self.problems.raise_any()
         self.form = form
         self.swapped = SWAPPED.format("dt" if form.scored else "gt")
-        members, limits = self.selection.members, self.limits
-        files_ = contents(self.folder, members, self.problems, limits)
-        self.rows = read_lines(files_, form, self.problems, limits.records)
+        files_ = contents(self.folder, self.members, self.problems, self.limits)
+        self.rows = read_lines(files_, form, self.problems, self.limits.records)
         self.check_records(len(self.rows))
         return self.rows
 
@@ -141,7 +145,7 @@ class FolderReader(RowReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and line of a row."""
-        member = self.selection.members[int(self.rows.file[row])]
+        member = self.members[self.rows.file[row]]
         return self.folder.file(member), f"{self.unit} {self.rows.line[row]}"
 
     def scored_values(self, column: int = 0) -> Floats:
@@ -165,9 +169,8 @@ class FolderReader(RowReader):
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the image files and the image set as input sources."""
-        chosen, members = self.selection, self.selection.members
-        read = (self.folder.source(members, len(self.rows)),) if members else ()
-        return (*read, *((SourceFile(chosen.file, chosen.records),) if chosen.file else ()))
+        read = (self.folder.source(self.members, len(self.rows)),) if self.members else ()
+        return (*read, *self.image_set)
 
     def ground_truth(
         self,
@@ -183,19 +186,18 @@ class FolderReader(RowReader):
         `names` has the class of each of `rows.names`, `nested` counts skipped objects inside
         others, and `columns` are those of :class:`Objects`.
         """
-        rows, selection = self.rows, self.selection
-        missing = f"objects in its {len(selection.images)} {self.files}"
+        rows, repeated = self.rows, self.repeated_images
+        missing = f"objects in its {len(self.images)} {self.files}"
         refuse_empty(self.path, len(rows), self.limits, missing, self.content)
         classes = tuple(sorted(set(names)))
         label = reindexed(rows.name, names, classes)
-        objects = Objects(selection.images, classes, rows.file, label, **columns)
+        objects = Objects(self.images, classes, rows.file, label, **columns)
         twice = "image set lines repeat an image, which counts once"
-        repeated = selection.repeated
         notes = nonzero_notes(
             Note("images-listed-twice", f"{twice}: {join_names(repeated)}", len(repeated)),
             files_skipped(self.folder.skipped, "annotations"),
             Note("nested-objects", "object elements inside others are skipped", nested),
-            images_without_objects(len(selection.images), rows.file),
+            images_without_objects(len(self.images), rows.file),
             *notes,
         )
         return ground_truth(objects, self, (*self.sources(), *sources), notes)

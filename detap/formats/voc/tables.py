@@ -67,7 +67,7 @@ class AnnotationReader(FolderReader):
 
         `attributes` gets those of the rows. Only lxml reads them: with names, it reads all files.
         """
-        members, limits = self.selection.members, self.limits
+        members, limits = self.members, self.limits
         self.nested = self.empty = 0
         self.sizes: Floats = np.full((len(members), 2), np.nan)
         scanned = Annotations(limits.nesting)
