@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from detap.decimals import nearly_equal
 from detap.evaluation.results import Result
-from detap.report.model import Cell, Column, Report, Table
+from detap.report.model import Cell, Column, Report, Table, name_column
 
 UNDEFINED = "\N{EN DASH}"
 """The text of an undefined number."""
@@ -168,21 +168,25 @@ def excludes_zero(low: Cell, high: Cell) -> bool:
     return isinstance(low, float) and isinstance(high, float) and (low > 0 or high < 0)
 
 
-def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:
-    """Return the texts of the summary: name, value and parameters of each metric."""
-    columns = report.param_columns
-    return Grid(
-        ["metric", "value", *(column.heading for column in columns)],
-        ["left", "right", *("right" if column.kind == "count" else "left" for column in columns)],
-        [
-            (
-                words(name, "name"),
-                fraction(value, 4),
-                *(words(text, "text") for text in report.params.get(name, ())),
-            )
-            for name, value in report.summary.items()
-        ],
+def summary_table(report: Report) -> Table:
+    """Return the name, value and parameters of each metric of the summary."""
+    columns = (
+        name_column("metric"),
+        Column("value", "value", "value", "fraction"),
+        *report.param_columns,
     )
+    keys = [column.key for column in columns]
+    rows: list[dict[str, Cell]] = [
+        dict(zip(keys, (name, value, *report.params.get(name, ())), strict=True))
+        for name, value in report.summary.items()
+    ]
+    return Table(columns, tuple(rows))
+
+
+def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:
+    """Return the texts of the summary."""
+    table = summary_table(report)
+    return grid_of(table.columns, table, words)
 
 
 def described(report: Report, name: str) -> str:

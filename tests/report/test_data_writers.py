@@ -2,14 +2,17 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 
 import jsonschema
 import pytest
 
 from detap.report import schema
+from detap.report.model import Column
 from detap.report.writers import csv as csv_writer
 from detap.report.writers import json as json_writer
+from detap.report.writers import latex
 from detap.report.writers.registry import Style, writer_for_path
 from tests.report.reports import report, row
 
@@ -47,6 +50,13 @@ def test_json_is_ascii_whatever_the_names() -> None:
 def test_names_are_not_spreadsheet_formulas(name: str, field: str) -> None:
     text = csv_writer.render(report(row(name)), Style())
     assert next(csv.DictReader(StringIO(text)))["name"] == field
+
+
+def test_latex_escapes_the_headings_of_the_summary() -> None:
+    column = Column("interval", "95% CI", "95% CI", "text")
+    with_intervals = replace(report(), param_columns=(column,), params={"AP": ("[0.4, 0.6]",)})
+    made = replace(with_intervals, summary={"AP": 0.5})
+    assert "metric & value & 95\\% CI \\\\\n" in latex.render(made, Style())
 
 
 def test_a_report_without_rows_has_only_headings() -> None:

@@ -21,8 +21,8 @@ from detap.report.numbers import (
     best_cells,
     described,
     formatted_columns,
-    fraction,
     hidden_rows,
+    summary_table,
 )
 from detap.report.writers.registry import Style
 
@@ -120,40 +120,24 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 # --- the summary: a metric per line, with its parameters
 
 
-def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> list[Line]:
-    names = list(report.summary)
-    values = [fraction(value, 4) for value in report.summary.values()]
-    params = [report.params.get(name, ()) for name in names]
-    headings = [column.heading for column in report.param_columns]
-    sizes = [widest(["metric", *names]), widest(["value", *values])]
-    sizes += [widest(texts) for texts in zip(headings, *params, strict=True)]
-    in_columns = sum(sizes) + 2 * (len(sizes) - 1) <= style.width
-    indent = sizes[0] + 2 + sizes[1] + 2
-    lines: list[Line] = []
+def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> Iterator[Line]:
+    table = summary_table(report)
+    shown = _layout(table, _SHAPES[0], _texts(table, 4))
+    headings, *rows = zip(*(_aligned(column, 0) for column in shown), strict=True)
+    in_columns = sum(column.size for column in shown) + 2 * (len(shown) - 1) <= style.width
+    indent = shown[0].size + 2 + shown[1].size + 2
     if in_columns:
-        text = f"{'metric':<{sizes[0]}}  {'value':>{sizes[1]}}{_params(report, headings, sizes)}"
-        lines.append([(text, "heading")])
-    for number, (name, value, texts) in enumerate(zip(names, values, params, strict=True)):
-        column = report.columns.get(name, _FRACTION)
-        part = "failed" if name in failed else _role(column, report.summary[name])
-        line: Line = [(f"{name:<{sizes[0]}}  ", "title" if number == 0 else "")]
-        line.append((f"{value:>{sizes[1]}}", part))
+        yield [("  ".join(headings), "heading")]
+    for number, (row, (metric, value)) in enumerate(zip(rows, report.summary.items(), strict=True)):
+        column = report.columns.get(metric, _FRACTION)
+        role = "failed" if metric in failed else _role(column, value)
+        line: Line = [(f"{row[0]}  ", "" if number else "title"), (row[1], role)]
         if in_columns:
-            lines.append([*line, (_params(report, texts, sizes), "dim")])
+            yield [*line, ("".join(f"  {text}" for text in row[2:]), "dim")]
             continue
-        first, *rest = _wrapped(described(report, name), style.width - indent)
-        lines.append([*line, (f"  {first}", "dim")])
-        lines += [[(" " * indent + piece, "dim")] for piece in rest]
-    return lines
-
-
-def _params(report: Report, texts: Sequence[str], sizes: Sequence[int]) -> str:
-    """Return the texts of a line of the summary in the columns of the parameters."""
-    cells = zip(report.param_columns, texts, sizes[2:], strict=True)
-    return "".join(
-        f"  {text:>{size}}" if column.kind == "count" else f"  {text:<{size}}"
-        for column, text, size in cells
-    )
+        first, *rest = _wrapped(described(report, metric), style.width - indent)
+        yield [*line, (f"  {first}", "dim")]
+        yield from ([(" " * indent + piece, "dim")] for piece in rest)
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
@@ -197,7 +181,7 @@ class _Shown(NamedTuple):
 def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
     """Return the lines of a table in the most detailed layout that fits."""
     # Columns of priority 0 are always shown, if needed in several parts, each with the names.
-    texts = cache(partial(formatted_columns, table.columns, table, lambda text, _: escape(text)))
+    texts = cache(partial(_texts, table))
     for shape in _SHAPES:
         names, *others = _layout(table, shape, texts(shape.decimals))
         room = style.width - sum(shape.gap + column.size for column in others)
@@ -214,6 +198,10 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     for part in parts:
         lines += [[], *_grid(table, [names, *part], shape.gap, failed)]
     return lines[1:]
+
+
+def _texts(table: Table, decimals: int) -> list[list[str]]:
+    return formatted_columns(table.columns, table, lambda text, _: escape(text), decimals)
 
 
 def _layout(table: Table, shape: _Shape, texts: Sequence[list[str]]) -> list[_Shown]:
