@@ -98,19 +98,14 @@ def data_sets_report(
     primary = names[0]
     columns = {name: _column(data, name, min(index, 2)) for index, name in enumerate(names)}
     rows: list[dict[str, Cell]] = [
-        {
-            "name": one.name,
-            "group": one.group or None,
-            **{name: data.values(name)[one.name] for name in names},
-            "images": one.images,
-            "ground_truths": one.ground_truths,
-            "detections": one.detections,
-        }
+        {"name": one.name, "group": one.group or None}
+        | {name: data.values(name)[one.name] for name in names}
+        | {key: getattr(one, key) for key in ("images", "ground_truths", "detections")}
         for one in data.sets
     ]
     table_columns: tuple[Column, ...] = (
         name_column("data set"),
-        *([Column("group", "group", "group", "name")] if data.groups else []),
+        *(columns_of("name", "group") if data.groups else ()),
         *columns.values(),
         *columns_of("count", "images", "ground_truths", priority=1),
     )
@@ -130,8 +125,8 @@ def data_sets_report(
         inputs=tuple(inputs),
         conclusion=_conclusion(data, primary),
         summary=data.summary,
-        param_columns=tuple(_param_columns(data)),
-        params={name: tuple(_params(data, name)) for name in names},
+        param_columns=tuple(_params(data, primary)),
+        params={name: tuple(_params(data, name).values()) for name in names},
         columns=columns,
         table=Table(table_columns, tuple(table_rows), totals),
         rows=tuple(rows),
@@ -156,23 +151,17 @@ def _conclusion(data: DataSets, name: str) -> str:
     return f"Mean {name} over {over} data sets: {fraction(data.mean(name), 4)}{left_out}"
 
 
-def _param_columns(data: DataSets) -> Iterator[Column]:
-    if data.confidence is not None:
-        level = f"{100 * data.confidence:g}% CI"
-        yield Column("interval", level, level, "text")
-    yield from columns_of("text", "median", "minimum")
-    yield Column("of", "data set", "data set", "text")
-    yield from columns_of("count", "data_sets")
-
-
-def _params(data: DataSets, name: str) -> Iterator[str]:
-    if data.confidence is not None:
-        yield format_interval(data.interval(name))
+def _params(data: DataSets, name: str) -> dict[Column, str]:
+    """Return what the summary has behind the value of a metric."""
     lowest, value = data.minimum(name)
-    yield fraction(data.median(name), 4)
-    yield fraction(value, 4)
-    yield lowest or UNDEFINED
-    yield str(len(data.defined(name)))
+    texts = (fraction(data.median(name), 4), fraction(value, 4))
+    params = dict(zip(columns_of("text", "median", "minimum"), texts, strict=True))
+    params[Column("of", "data set", "data set", "text")] = lowest or UNDEFINED
+    params |= dict.fromkeys(columns_of("count", "data_sets"), str(len(data.defined(name))))
+    if data.confidence is None:
+        return params
+    level = f"{100 * data.confidence:g}% CI"
+    return {Column("interval", level, level, "text"): format_interval(data.interval(name))} | params
 
 
 def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:

@@ -244,33 +244,29 @@ def steps_table(diff: ProtocolDiff) -> Table:
 
 def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
     """Return the fields that differ and their effects over all combinations."""
-    combinations = Block(
-        "combinations", "", {"scored": diff.combinations, "all": diff.is_exhaustive}
-    )
+    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
     if diff.is_exhaustive:
         title = f"Effect per field over all {diff.combinations} combinations"
         columns = (name_column("field"), *columns_of("precise_change", "min", "max"))
         table = Table(columns, steps_table(diff).rows)
-        combinations = combinations._replace(title=title, table=table)
-    else:
-        line = (
-            f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too "
-            "many to score: only the effects in order and reversed are given"
-        )
-        combinations = combinations._replace(lines=(line,))
-    return [combinations, _fields(diff)]
+        return [Block("combinations", title, data, table=table), _fields(diff)]
+    line = (
+        f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too many to "
+        "score: only the effects in order and reversed are given"
+    )
+    return [Block("combinations", "", data, (line,)), _fields(diff)]
 
 
 def _fields(diff: ProtocolDiff) -> Block:
     both = [item.protocol.only_metric(item.metric) for item in (diff.first, diff.second)]
     plain = [protocol.as_dict() for protocol in both]
-    data, rows = {}, []
+    ends, data, rows = ("first", "second"), {}, []
     for name in (changed.name for step in diff.steps for changed in step.fields):
-        first, second = (_KINDS[name].format_short(getattr(protocol, name)) for protocol in both)
-        rows.append({"name": display_name(name), "first": first, "second": second})
+        texts = (_KINDS[name].format_short(getattr(protocol, name)) for protocol in both)
+        rows.append({"name": display_name(name), **dict(zip(ends, texts, strict=True))})
         # Reports leave out some fields that have their defaults.
-        values = [fields.get(name, getattr(Protocol, name)) for fields in plain]
-        data[name] = dict(zip(("first", "second"), values, strict=True))
+        values = (fields.get(name, getattr(Protocol, name)) for fields in plain)
+        data[name] = dict(zip(ends, values, strict=True))
     columns = (
         name_column("field"),
         Column("first", "from", "from", "text"),
@@ -343,10 +339,10 @@ def _others(equal: Sequence[ProtocolMatch]) -> str:
 
 def _search(search: ProtocolSearch, shown: int) -> Block:
     """Return the extent of a search, of which some candidates are shown."""
-    none, one, two = (*search.scored, 0, 0)[:3]
+    scored = dict(zip(ScoredCounts.fields, (*search.scored, 0, 0), strict=False))
     likeliest = f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
-    scored = [f"{none} presets", f"{one} with one changed field", f"{two} with two{likeliest}"]
-    text = ", ".join(scored[: len(search.scored)])
+    words = ("presets", "with one changed field", f"with two{likeliest}")
+    text = ", ".join(f"{n} {what}" for n, what in zip(search.scored, words, strict=False))
     lines = [f"Scored: {text}. Shown: {shown} of {len(search.candidates)} values"]
     if search.skipped:
         groups = (f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped)
@@ -355,7 +351,7 @@ def _search(search: ProtocolSearch, shown: int) -> Block:
         metric=search.target.text,
         digits=search.target.digits,
         equal=len(search.equal),
-        scored={"presets": none, "one_field": one, "two_fields": two},
+        scored=scored,
         candidates=len(search.candidates),
         not_searched=[NotSearched(group) for group in search.skipped],
     )
@@ -377,14 +373,11 @@ _CLAUSES = {
 def report_diff_report(diff: ReportDiff) -> Report:
     """Return the report of the difference between two reports."""
     parts = [(", ".join(part.causes), part.value) for part in diff.contributions]
-    rows = tuple(
+    *rows, totals = (
         ContributionRow(
             name=name, fraction=value / diff.total if diff.differs else nan, change=value
         )
-        for name, value in parts
-    )
-    totals = ContributionRow(
-        name="difference", fraction=1.0 if diff.differs else nan, change=diff.total
+        for name, value in [*parts, ("difference", diff.total)]
     )
     columns = (name_column("cause"), _SHARE, *columns_of("precise_change", "change"))
     metrics = [
@@ -404,7 +397,7 @@ def report_diff_report(diff: ReportDiff) -> Report:
         blocks += protocol_diff_blocks(diff.protocols)
     return Report(
         kind="report_diff",
-        table=Table(columns, rows, totals) if rows else Table((), ()),
+        table=Table(columns, tuple(rows), totals) if rows else Table((), ()),
         blocks=tuple(blocks),
         conclusion=report_diff_sentence(diff),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of
 from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_grid
 from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
 from detap.report.sections.comparison import comparison_report
@@ -74,11 +74,8 @@ def to_html(value: Any) -> str:
 
 def _report(value: Any) -> Report:
     report = _REPORTS[type(value).__name__](value)
-    blocks = tuple(
-        block if block.table is None else block._replace(table=_cut(block.table))
-        for block in report.blocks
-    )
-    return replace(report, table=_cut(report.table), blocks=blocks)
+    blocks = (block._replace(table=block.table and _cut(block.table)) for block in report.blocks)
+    return replace(report, table=_cut(report.table), blocks=tuple(blocks))
 
 
 def _cut(table: Table) -> Table:
@@ -123,7 +120,7 @@ _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
     """Return some rows of a table: image, class, corners, and the score or the flags."""
     some = table.select(np.array(rows, np.int64))
-    columns = [Column("image", "image", "image", "name"), Column("class", "class", "class", "name")]
+    columns = [*columns_of("name", "image", "class")]
     values: dict[str, Sequence[Cell]] = {
         "image": [str(table.images[index]) for index in some.image.tolist()],
         "class": [table.classes[label] for label in some.label.tolist()],
@@ -173,7 +170,7 @@ def _parts(report: Report) -> Iterator[str]:
             f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> "
             f"<code>{_text(report.signature)}</code></p>"
         )
-        grid = summary_grid(report, _words)
+        grid = summary_grid(report, _text)
         sides = ["th", "right", *["left"] * len(report.param_columns)]
         yield _table(grid._replace(sides=sides))
     yield _titled(report.title or report.conclusion, (), report.table)
@@ -188,25 +185,21 @@ def _titled(title: str, lines: Iterable[str], table: Table | None) -> str:
     rows = ""
     if table is not None and (table.rows or table.totals is not None):
         columns = [column for column in table.columns if column.priority == 0]
-        rows = _table(grid_of(columns, table, _words))
+        rows = _table(grid_of(columns, table, _text))
     return heading + rows + sentences
 
 
 def _table(grid: Grid) -> str:
-    titles = "".join(f"<th>{_text(heading)}</th>" for heading in grid.headings)
+    titles = "".join(f"<th>{heading}</th>" for heading in grid.headings)
     body = "".join(f"<tr>{''.join(map(_cell, row, grid.sides))}</tr>" for row in grid.rows)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _cell(content: str, side: str) -> str:
-    if side == "th":
-        return f"<th>{_text(content)}</th>"
-    return f'<td style="text-align: {side}">{_text(content)}</td>'
+    return (
+        f"<th>{content}</th>" if side == "th" else f'<td style="text-align: {side}">{content}</td>'
+    )
 
 
-def _words(text: str, kind: str) -> str:
-    return text
-
-
-def _text(name: str) -> str:
+def _text(name: str, kind: str = "") -> str:
     return html.escape(escape(name))
