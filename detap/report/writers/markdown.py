@@ -92,9 +92,7 @@ def _gates(report: Report, room: int) -> list[str]:
         )
         for check in shortened(checks)
     ]
-    lines = _grid(Grid(["", "gate", ""], ["left"] * 3, rows))
-    shown = _fitting(lines, room)
-    lines = lines[: shown + 2]
+    lines, shown = _fitting(Grid(["", "gate", ""], ["left"] * 3, rows), room)
     if shown < len(checks):
         counts = Counter(MARKS[check["status"]] for check in checks[shown:])
         if counts["passed"] == len(checks) - shown:
@@ -131,9 +129,7 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of the rows that fit."""
     grid = grid_of(table.columns, table, _words, "**{}**".format)
-    lines = _grid(grid)
-    shown = _fitting(lines, room)
-    lines = lines[: shown + 2]
+    lines, shown = _fitting(grid, room)
     if shown < len(grid.rows):
         lines += ["", f"{len(grid.rows) - shown} more rows in the JSON report."]
     return [*lines, ""]
@@ -147,16 +143,14 @@ def _size(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
 
-def _fitting(lines: Sequence[str], room: int) -> int:
-    """Return the number of rows of a grid that fit, with a sentence about the others."""
+def _fitting(grid: Grid, room: int) -> tuple[list[str], int]:
+    """Return the lines and number of the rows that fit, with a sentence about the others."""
+    lines = _grid(grid)
     sizes = accumulate(len(line) + 1 for line in lines)
-    return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
+    shown = max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
+    return lines[: shown + 2], shown
 
 
 def _grid(grid: Grid) -> list[str]:
-    marks = {"left": ":---", "right": "---:"}
-    return [_joined(row) for row in (grid.headings, [marks[s] for s in grid.sides], *grid.rows)]
-
-
-def _joined(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    marks = [{"left": ":---", "right": "---:"}[side] for side in grid.sides]
+    return [f"| {' | '.join(cells)} |" for cells in (grid.headings, marks, *grid.rows)]

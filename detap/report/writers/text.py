@@ -4,7 +4,7 @@ The layout is computed for a given width, as lines of pieces of text, each with 
 needs rich, which takes 0.04 s to import.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
 from io import StringIO
 from itertools import zip_longest
@@ -236,21 +236,26 @@ def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[st
     lines = [*_row(names.size, *next(texts), ["heading"] * len(shown)), rule]
     first = next((column.key for column in columns if column.kind == "fraction"), "")
     best = best_cells(table)
-    for number, (row, (name, line)) in enumerate(zip(table.rows, texts, strict=False)):
-        # The means exclude classes whose first metric is undefined.
-        value = row.get(first)
-        part = "dim" if isinstance(value, float) and isnan(value) else ""
-        prefixes = (f"class:{row.get(columns[0].key)}.",)
-        roles = _roles(columns, row, part, prefixes, failed)
-        if best:
-            roles = [
-                "best" if (number, column.key) in best else role
-                for column, role in zip(columns, roles, strict=True)
-            ]
+    rows = [*table.rows, *([] if table.totals is None else [table.totals])]
+    for number, (row, (name, line)) in enumerate(zip(rows, texts, strict=True)):
+        if number == len(table.rows):
+            lines.append(rule)
+            part, prefixes = "total", ["", "m"]  # AP, or mAP
+        else:
+            # The means exclude classes whose first metric is undefined.
+            value = row.get(first)
+            part = "dim" if isinstance(value, float) and isnan(value) else ""
+            prefixes = [f"class:{row.get(columns[0].key)}."]
+        # The gate of a cell is named by a prefix and the key of the column.
+        roles = [
+            "best"
+            if (number, column.key) in best
+            else "failed"
+            if any(f"{prefix}{column.key}" in failed for prefix in prefixes)
+            else part or _role(column, row.get(column.key))
+            for column in columns
+        ]
         lines += _row(names.size, name, line, roles)
-    if table.totals is not None:
-        roles = _roles(columns, table.totals, "total", ("", "m"), failed)  # AP, or mAP
-        lines += [rule, *_row(names.size, *next(texts), roles)]
     return lines
 
 
@@ -262,23 +267,6 @@ def _aligned(shown: _Shown, gap: int) -> list[str]:
     if shown.column.kind in WORDS:
         return [" " * gap + text + filling for filling, text in pairs]
     return [" " * gap + filling + text for filling, text in pairs]
-
-
-def _roles(
-    columns: Sequence[Column],
-    row: Mapping[str, Cell],
-    part: str,
-    prefixes: Sequence[str],
-    failed: Collection[str],
-) -> list[str]:
-    """Return the role of each cell of a row; `part` is the role of the whole row, if any."""
-    # The gate of a cell is named by a prefix and the key of the column.
-    return [
-        "failed"
-        if failed and any(f"{prefix}{column.key}" in failed for prefix in prefixes)
-        else part or _role(column, row.get(column.key))
-        for column in columns
-    ]
 
 
 def _row(size: int, name: str, cells: Sequence[str], roles: Sequence[str]) -> list[Line]:
