@@ -708,7 +708,7 @@ refused(
 says = "is null, expected an object"
 refused("other-content", "record-null", DT, r"\[1\]", says, dt=lambda r: r.insert(1, None))
 given = truth() | {"images": [1]}
-refused("other-content", "truth-number", GT, r"images\[0\]", "is 1, expected an object", gt=given)
+refused("other-content", "image-number", GT, r"images\[0\]", "is 1, expected an object", gt=given)
 for name, key in (("other-object", "results"), ("by-image", "1")):
     says = "is an object without a list of annotations or predictions"
     refused("other-content", name, DT, "", says, dt={key: results()})

@@ -127,7 +127,8 @@ digits = {
 scored("stem", "digits", BASE, files=digits)
 digits = {A: None, "gt/000001.xml": usual_a(), **cats("1 0.9 10 10 30 30"), DOGS: None}
 refused("stem", "digits-to-the-letter", CATS, "line 1", "'1' is not in", digits)
-refused("unknown-image", "one", CATS, "line 2", "'c'", line_2("c 0.8 1 1 5 5"))
+says = "image 'c' is not in the ground truth"
+refused("unknown-image", "one", CATS, "line 2", says, line_2("c 0.8 1 1 5 5"))
 SET = ("--image-set", "set.txt")
 outside = {"set.txt": "a\n"}
 refused(
@@ -180,7 +181,7 @@ for row, side, says, absent in (
         (folder / side).mkdir()
 
     refused(row, "empty-folder", side, "", says, empty)
-refused("no-truth", "empty-xml", B, "", "empty", {B: ""})
+refused("no-truth", "empty-xml", B, "", "is empty; expected an XML annotation", {B: ""})
 scored("no-truth", "one-image-without-objects", BASE, files={"gt/c.xml": xml()})
 refused("same-file", "truth-as-results", GT, "", "txt", {}, dt=GT)
 refused("same-file", "results-as-truth", DT, "", "column", {}, gt=DT)
@@ -213,7 +214,8 @@ spelled = {
     **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
 }
 scored("odd-numbers", "valid-spellings", BASE, files=spelled)
-refused("no-score", "missing", CATS, "line 2", "score is missing", line_2("a 60 10 80 30"))
+MISSING = "score is missing; 1 of 4 records has none: give all records a score, or none"
+refused("no-score", "missing", CATS, "line 2", MISSING, line_2("a 60 10 80 30"))
 for name, values in {
     "percent": (90, 80, 70, 60),
     "negative": (-1, -2, -3, -4),
@@ -234,7 +236,12 @@ for name, text in {
     "one": "a",
     "class-and-image": "cat a 0.8 60 10 80 30",
 }.items():
-    refused("columns", name, CATS, "line 2", r"\d+ columns?, expected 6", line_2(text))
+    says = f"{len(text.split())} columns?, expected 6; write `image score x1 y1 x2 y2`"
+    says += {
+        "name-with-space": ", the image without spaces",
+        "commas": ", separated by spaces",
+    }.get(name, "")
+    refused("columns", name, CATS, "line 2", says, line_2(text))
 spaced = cats("a\t0.9  10 10\t30 30 ", " " + LINES[1], LINES[2])
 scored("columns", "tabs-and-spaces", BASE, files=spaced)
 scored("columns", "crlf-and-no-last-newline", BASE, files={CATS: "\r\n".join(LINES)})
@@ -320,21 +327,30 @@ for name, value, notes, corner in (
     dog = usual_a(dog=object_xml("dog", (80, 80, corner, corner)))
     dogs = {A: dog, DOGS: "a 0.6 80 80 120 120\n"}
     scored("beyond-image", name, value, notes, {"dog": float(value == BASE)}, dogs)
-refused("overflow", "detection", CATS, "line 2", "overflow", line_2("a 0.8 0 0 1e200 1e200"))
+refused(
+    "overflow",
+    "detection",
+    CATS,
+    "line 2",
+    "box area overflows; correct the box",
+    line_2("a 0.8 0 0 1e200 1e200"),
+)
 
-BOXES = {
-    "missing": "",
-    "empty": "<bndbox/>",
-    "twice": "<bndbox><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax></bndbox>" * 2,
-    "text": "<bndbox>10 10 30 30</bndbox>",
-}
-for name, text in BOXES.items():
-    refused("no-box", name, A, "object 1", "bndbox|xmin|xmax|ymax", cat("cat", text))
+SIDES = "<xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax>"
+for name, text, says in (
+    ("missing", "", "has no bndbox; add <bndbox>"),
+    ("empty", "<bndbox/>", "has no xmin; add <xmin>"),
+    ("twice", f"<bndbox>{SIDES}</bndbox>" * 2, "has 2 elements <bndbox>; keep one"),
+    ("text", "<bndbox>10 10 30 30</bndbox>", "has no ymax; add <ymax>"),
+):
+    refused("no-box", name, A, "object 1", says, cat("cat", text))
 unnamed = {A: usual_a(cat=object_xml("cat", CAT_BOX).replace("<name>cat</name>", ""))}
-refused("bad-object", "no-name", A, "object 1", "no name", unnamed)
+refused("bad-object", "no-name", A, "object 1", "has no name; add <name>", unnamed)
 for name, text in {"2": "2", "full-width": "\uff11"}.items():
     odd = cat("cat", CAT_BOX, f"<difficult>{text}</difficult>")
-    refused("bad-object", f"difficult-{name}", A, "object 1", "difficult is", odd)
+    refused(
+        "bad-object", f"difficult-{name}", A, "object 1", f"difficult is '{text}'; use 0 or 1", odd
+    )
 scored("bad-object", "no-difficult", BASE, files=cat("cat", CAT_BOX, ""))
 part = "<xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax>"
 part = f"<part><name>head</name><bndbox>{part}</bndbox></part>"
@@ -420,7 +436,8 @@ scored("listed-twice", "a", BASE, ("images-listed-twice",), files=twice, options
 cat_line = "a 0.9 10 10 30 30\n"
 second = "dt/comp4_det_test_cat.txt"
 two = {CATS: None, "dt/comp3_det_test_cat.txt": cat_line, second: cat_line}
-refused("two-files", "comp", second, "", "cat", two)
+says = r"duplicate file of class 'cat' \(also \S*comp3_det_test_cat.txt\); use one file per class"
+refused("two-files", "comp", second, "", says, two)
 scored(
     "leftovers",
     "many",
@@ -448,26 +465,37 @@ refused("gzip", "xml-bomb", A, "", "expands", {A: gzip.compress(b" " * (40 << 20
 refused("gzip", "damaged", CATS, "", "gzip", {CATS: gzip.compress(b"a 0.9 10 10 30 30\n")[:-4]})
 
 CONTENT: dict[str, tuple[bytes, str]] = {
-    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
-    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "HTML"),
-    "pickle": (pickle.dumps([1]), "pickle"),
-    "zip": (b"PK\x03\x04" + bytes(30), "zip"),
+    "lfs": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
+        "a Git LFS pointer",
+    ),
+    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "an HTML page"),
+    "pickle": (pickle.dumps([1]), "a Python pickle"),
+    "zip": (b"PK\x03\x04" + bytes(30), "a zip archive"),
     "json": (b'[{"image_id": 1}]', "JSON"),
-    "image": (b"\x89PNG\r\n\x1a\n" + bytes(20), "image"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(20), "an image"),
     "merge": (
         b"<<<<<<< HEAD\n"
         + LINES[0].encode()
         + b"\n=======\n"
         + LINES[1].encode()
         + b"\n>>>>>>> b\n",
-        "merge",
+        "a file with unresolved merge conflicts",
     ),
-    "nul-bytes": (bytes(500), "binary|NUL|control"),
+    "nul-bytes": (bytes(500), "binary data"),
 }
-for name, (data, looks) in CONTENT.items():
+for name, (data, content) in CONTENT.items():
+    looks = f"looks like {content}"
     refused("other-content", f"text-{name}", CATS, "", looks, {CATS: data})
     # An HTML page is said to have a DOCTYPE, as is any XML that has one.
-    refused("other-content", f"xml-{name}", A, "", f"{looks}|DOCTYPE", {A: data})
+    refused(
+        "other-content",
+        f"xml-{name}",
+        A,
+        "",
+        f"{looks}; expected an XML annotation|DOCTYPE",
+        {A: data},
+    )
 refused("other-content", "text-is-xml", CATS, "", "XML", {CATS: usual_a()})
 refused("other-content", "xml-is-text", A, "", "XML", {A: "\n".join(LINES)})
 
@@ -485,20 +513,25 @@ def _with_fifo(folder: Path) -> None:
 
 
 ABSENT = "no such file or directory"
+REGULAR = "expected a file; use the path of a regular file"
 for which, side in ((A, "xml"), (CATS, "text")):
     for name, says, make in (
-        ("fifo", "FIFO", os.mkfifo),
-        ("socket", "socket", make_socket),
-        ("link-loop", "symbolic links", lambda path: path.symlink_to(path.name)),
+        ("fifo", f"is a FIFO, {REGULAR}", os.mkfifo),
+        ("socket", f"is a socket, {REGULAR}", make_socket),
+        (
+            "link-loop",
+            "too many symbolic links; use the path of the file itself",
+            lambda path: path.symlink_to(path.name),
+        ),
         ("dangling-link", ABSENT, lambda path: path.symlink_to("gone")),
-        ("device", "device", lambda path: path.symlink_to("/dev/zero")),
+        ("device", f"is a device, {REGULAR}", lambda path: path.symlink_to("/dev/zero")),
     ):
         refused("no-file", f"{side}-{name}", which, "", says, instead(make, which))
 refused("no-file", "truth-absent", "absent", "", ABSENT, {}, gt="absent")
 refused("no-file", "results-absent", "absent", "", ABSENT, {}, dt="absent")
 for name, file, says, build, option in (
     ("set-absent", "absent.txt", ABSENT, {}, "--image-set"),
-    ("set-fifo", "set.txt", "FIFO", _with_fifo, "--image-set"),
+    ("set-fifo", "set.txt", f"is a FIFO, {REGULAR}", _with_fifo, "--image-set"),
     ("set-is-folder", "gt", "folder", {}, "--image-set"),
     ("names-absent", "absent.txt", ABSENT, {}, "--class-names"),
 ):
@@ -521,22 +554,9 @@ scored("no-file", "linked-folders", BASE, files=_moved(GT, "there", "there"))
 scored("no-file", "linked-file", BASE, files=_moved(A, "a-there", "../a-there"))
 
 
-def target(name: str, says: str, make: Callable[[Path], object] | None, output: str) -> None:
-    def build(folder: Path) -> None:
-        Tree()(folder)
-        if make:
-            make(folder)
-
-    refused("target", name, output.removeprefix("json="), "", says, build, output=output)
-
-
-target("no-folder", "no such folder", None, "absent/report.json")
-target("is-folder", "folder", None, f"json={GT}")
-if Path("/dev/full").is_char_device():
-    target("full-device", "No space left", None, "json=/dev/full")
-target("a-member-of-the-truth", "is an input", None, f"json={A}")
-target("a-member-of-the-results", "is an input", None, f"json={CATS}")
-target("fifo", "pipe", lambda folder: os.mkfifo(folder / "out.json"), "out.json")
+for name, member in (("truth", A), ("results", CATS)):
+    output = f"json={member}"
+    refused("target", f"a-member-of-the-{name}", member, "", "is an input", {}, output=output)
 
 NAMES = {
     "bidirectional": "abc\u202edcba",
