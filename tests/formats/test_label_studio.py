@@ -278,7 +278,8 @@ def test_written_tasks_are_read_again(tmp_path: Path) -> None:
     )
     done = detap.convert(tmp_path / "out", truth, detections, to="labelstudio")
     assert done.files == ("tasks.json", "config.xml")
-    assert not [note for note in done.notes if note.severity == "warning"]
+    # The second box, in percent and back.
+    assert [(note.code, note.count) for note in done.notes] == [("values-rounded", 1)]
     tasks = json.loads((tmp_path / "out/tasks.json").read_text("utf-8"))
     assert [one["data"] for one in tasks] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
     first = tasks[0]["annotations"][0]["result"][0]

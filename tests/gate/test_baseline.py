@@ -372,6 +372,9 @@ def test_raising_the_metrics_of_a_slice() -> None:
     assert raised["slices"]["fog"]["summary"] == {"AP": 0.1}
     assert raised["retained_metrics"] == ["slice:night.AP", "slice:night.class:cat.AP"]
     assert [name for name, _, _ in raises] == ["AP", "class:cat.AP"]
+    # Those of the new report, itself a baseline, are not those of this one.
+    again, _ = raise_baseline(rows(0.5), {**rows(0.6), "retained_metrics": ["AP"]})
+    assert "retained_metrics" not in again
 
 
 def test_classes_are_matched_by_name_and_id() -> None:
@@ -380,8 +383,8 @@ def test_classes_are_matched_by_name_and_id() -> None:
     assert raised["classes"][0]["AP"] == 0.1
 
 
-def at_threshold(score: float | None, recall: float) -> dict[str, Any]:
-    overall = {"recall": recall, "score": score}
+def at_threshold(score: float | None, recall: float, fppi: float = 1.0) -> dict[str, Any]:
+    overall = {"recall": recall, "score": score, "false-positives-per-image": fppi}
     return {"score_threshold": score, "overall": overall, "classes": [{"name": "cat", **overall}]}
 
 
@@ -391,6 +394,9 @@ def test_raising_metrics_at_a_score_threshold() -> None:
     raised, raises = raise_baseline(before, after)
     assert raised["operating_point"] == at_threshold(0.3, 0.9)
     assert (raised["retained_metrics"], raises) == (["recall", "class:cat.recall"], [])
+    # False positives are today's, as counts are: fewer with fewer detections.
+    more = {**rows(0.5), "operating_point": at_threshold(0.3, 0.9, 2.0)}
+    assert raise_baseline(before, more) == (more, [])
     # At another threshold, or where one report has none, they are as they are.
     other = {**rows(0.5), "operating_point": at_threshold(0.4, 0.8)}
     assert raise_baseline(before, other) == (other, [])
