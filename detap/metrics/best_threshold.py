@@ -8,14 +8,13 @@ References
 van Rijsbergen, Information Retrieval, 2nd edition 1979, chapter 7: F-beta, there as 1 - E.
 """
 
-from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
 
 from detap.errors import UsageError
-from detap.metrics.metric import MetricSpec
+from detap.metrics.metric import Details, MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts
 from detap.protocols import Protocol
 from detap.tables.detection import Floats
@@ -55,9 +54,7 @@ class BestThreshold(Ranked):
             "recall": float(true / counts.positives[0]),
         }
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State the threshold if there is one."""
         if len(details) > 1:
             return []
@@ -98,9 +95,7 @@ class _AtLevel(BestThreshold):
         if not 0 <= argument <= 1:
             raise UsageError(f"{name}: {self.level} is from 0 to 1")
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State the threshold, or the number of classes that do not reach the level."""
         without = sum(isnan(one["score"]) for one in details)
         if not without:

@@ -11,13 +11,13 @@ Bejnordi et al., Diagnostic Assessment of Deep Learning Algorithms for Detection
 Metastases in Women With Breast Cancer, JAMA 318 (2017): the FROC score of CAMELYON16.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from detap.metrics.metric import MetricSpec
+from detap.metrics.metric import Details, MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts, exact_fraction, per_images, whole_count
 from detap.protocols import Protocol
 from detap.tables.detection import Floats
@@ -48,9 +48,7 @@ class MeanRecall(Ranked):
             "last_fppi": float(counts.false_positives[0, -1] / counts.images[0]),
         }
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State if curves end before the largest FPPI."""
         largest = max(self.points(spec, protocol))
         last = [one["last_fppi"] for one in details if one["last_fppi"] < largest]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from detap.core.resampling import Weights
 from detap.errors import UsageError
-from detap.metrics.metric import MatchedResult, Metric, MetricSpec, metric_spec
+from detap.metrics.metric import MatchedResult, Metric, MetricSpec, Specs, metric_spec
 from detap.protocols import Protocol
 from detap.protocols.summary import percent
 from detap.tables.detection import Floats
@@ -46,11 +46,7 @@ class JaccardIndex(Metric):
         return self._values(result, spec, every_image_once)[:, 0]
 
     def resample(
-        self,
-        result: MatchedResult,
-        weights: Weights,
-        specs: Sequence[MetricSpec],
-        threads: int | None,
+        self, result: MatchedResult, weights: Weights, specs: Specs, threads: int | None
     ) -> Sequence[Floats]:
         """Compute the values of each class in each resample; see :meth:`Metric.resample`."""
         return [self._values(result, spec, weights.table()) for spec in specs]

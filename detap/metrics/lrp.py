@@ -11,7 +11,7 @@ Oksuz, Cam, Kalkan and Akbas, One Metric to Measure Them All: Localisation Recal
 for Evaluating Visual Detection Tasks, PAMI 44 (2022); kemaloksuz/LRP-Error, cocoeval.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
-from detap.metrics.metric import MetricSpec
+from detap.metrics.metric import Details, MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts
 from detap.protocols import Protocol
 from detap.tables.detection import Floats
@@ -98,9 +98,7 @@ class OptimalLRP(Ranked):
         }
         return {"score": score, "cuts_tie": cuts_tie, **components}
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State the score of a single class, and the number of scores that cut ties."""
         ties = sum(one["cuts_tie"] for one in details)
         if len(details) != 1:
@@ -125,9 +123,7 @@ class _Component(OptimalLRP):
         """Return the value."""
         return {"value": float(self.compute(counts, spec, protocol)[0])}
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State the number of classes without a value."""
         undefined = sum(isnan(one["value"]) for one in details)
         return [f"undefined for {undefined} without true positives"] if undefined else []

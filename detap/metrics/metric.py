@@ -1,7 +1,7 @@
 """The interface of metrics, and common code of AP and AR."""
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,10 @@ from detap.core.resampling import (
 from detap.errors import UsageError
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
+
+Specs = Sequence["MetricSpec"]
+Details = Sequence[Mapping[str, Any]]
+"""The details of the value of each class."""
 
 
 class MatchedResult(typing.Protocol):
@@ -122,11 +126,7 @@ class Metric:
         return type(self).resample is not Metric.resample
 
     def resample(
-        self,
-        result: MatchedResult,
-        weights: Weights,
-        specs: "Sequence[MetricSpec]",
-        threads: int | None,
+        self, result: MatchedResult, weights: Weights, specs: Specs, threads: int | None
     ) -> Sequence[Floats]:
         """Compute values of each class in each resample of the images."""
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
@@ -203,11 +203,7 @@ class Accumulated(Metric):
     accumulated: Literal["precision", "recall"]
 
     def resample(
-        self,
-        result: MatchedResult,
-        weights: Weights,
-        specs: Sequence[MetricSpec],
-        threads: int | None,
+        self, result: MatchedResult, weights: Weights, specs: Specs, threads: int | None
     ) -> Sequence[Floats]:
         """Compute values of each class in each resample, AP and AR in one pass."""
         protocol, match_table = result.protocol, result.match_table

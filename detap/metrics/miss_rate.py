@@ -8,7 +8,7 @@ Dollár, Wojek, Schiele and Perona, Pedestrian Detection: An Evaluation of the S
 PAMI 34 (2012), section 3.1.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import isqrt
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.metrics.metric import MetricSpec
+from detap.metrics.metric import Details, MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts, exact_fraction, per_images, whole_count
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
@@ -98,9 +98,7 @@ class LogAverageMissRate(MissRate):
         means: Floats = np.exp(log.mean(axis=1))
         return means
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State where a miss rate of 0 makes the mean 0."""
         if protocol.mr_floor:
             return []

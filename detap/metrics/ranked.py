@@ -8,7 +8,7 @@ Axes: B resamples, K classes, I images, n ranked detections of a class that coun
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from detap.core.resampling import Weights
 from detap.errors import UsageError
-from detap.metrics.metric import MatchedResult, Metric, MetricSpec, metric_spec
+from detap.metrics.metric import Details, MatchedResult, Metric, MetricSpec, Specs, metric_spec
 from detap.protocols import Protocol
 from detap.protocols.summary import percent
 from detap.tables.detection import Flags, Floats, Integers
@@ -104,9 +104,7 @@ class Ranked(Metric):
         """Return the points of the curve behind the value of a class, for the JSON report."""
         return {}
 
-    def remarks(
-        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
-    ) -> list[str]:
+    def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """Return remarks on the value for the text report; `details` has one entry per class."""
         return []
 
@@ -175,11 +173,7 @@ class Ranked(Metric):
         return super().overall(result, spec)
 
     def resample(
-        self,
-        result: MatchedResult,
-        weights: Weights,
-        specs: Sequence[MetricSpec],
-        threads: int | None,
+        self, result: MatchedResult, weights: Weights, specs: Specs, threads: int | None
     ) -> Sequence[Floats]:
         """Compute the values of each class in each resample; see :meth:`Metric.resample`."""
         of_classes = [spec._replace(pooled=False) for spec in specs]

@@ -16,6 +16,7 @@ from detap.metrics.metric import (
     MatchedResult,
     Metric,
     MetricSpec,
+    Specs,
     mean_over_classes,
     metric_spec,
 )
@@ -100,11 +101,7 @@ class Unscored(Metric):
         return float(self._values(result, spec)[1][0])
 
     def resample(
-        self,
-        result: MatchedResult,
-        weights: Weights,
-        specs: Sequence[MetricSpec],
-        threads: int | None,
+        self, result: MatchedResult, weights: Weights, specs: Specs, threads: int | None
     ) -> Sequence[Floats]:
         """Compute values of each class in each resample."""
         del threads
