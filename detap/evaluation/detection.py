@@ -158,30 +158,19 @@ def score_tables(
     detections: Detections,
     protocol: Protocol | str = "coco",
     *,
-    classes: Iterable[Name] | None = None,
-    images: Iterable[Name] | None = None,
-    threads: int | None = None,
     matches: bool = False,
     match_table: bool = False,
     curves: bool = True,
-    check_formats: bool = True,
+    **options: Any,
 ) -> Result:
-    """Evaluate like :func:`evaluate`, without warnings and sanity notes.
+    """Evaluate like :func:`evaluate`, without warnings and sanity notes; `options` of `prepare`.
 
     For callers that score the same tables repeatedly, such as subsets or other orders.
     """
-    run, selection, selected_classes = prepare(
-        ground_truth,
-        detections,
-        protocol,
-        classes=classes,
-        images=images,
-        threads=threads,
-        check_formats=check_formats,
-    )
+    run, selection, classes = prepare(ground_truth, detections, protocol, **options)
     resolved = run.protocol
     pairs = all_area_iou_pairs(resolved) if matches else run.area_iou_pairs if match_table else None
-    result = name_scores(run, run.evaluate(match_table=pairs, curves=curves), selected_classes)
+    result = name_scores(run, run.evaluate(match_table=pairs, curves=curves), classes)
     return replace(result, selection=selection)
 
 
