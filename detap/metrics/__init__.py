@@ -11,8 +11,8 @@ from detap.errors import UnknownNameError
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.average_precision import AveragePrecision
 from detap.metrics.average_recall import AverageRecall, FinalRecall
-from detap.metrics.best_threshold import MacroF, PrecisionAtRecall, RecallAtPrecision
-from detap.metrics.froc import CPM, FROC, RecallAtFppi
+from detap.metrics.best_threshold import AtLevel, MacroF
+from detap.metrics.froc import CPM, FROC, RECALL_AT_FPPI
 from detap.metrics.jaccard import JaccardIndex
 from detap.metrics.lrp import COMPONENTS, LocalizationRecallPrecision, OptimalLRP
 from detap.metrics.metric import Metric, MetricSpec
@@ -28,12 +28,12 @@ METRICS: list[Metric] = [
     LogAverageMissRate("MR-2"),
     LogAverageMissRate("MR-4"),
     MissRateAtFppi(),
-    RecallAtFppi(),
+    RECALL_AT_FPPI,
     CPM,
     FROC,
     MacroF(),
-    PrecisionAtRecall(),
-    RecallAtPrecision(),
+    AtLevel("precision", "recall"),
+    AtLevel("recall", "precision"),
     ThresholdGridAP(),
     OptimalLRP(),
     *COMPONENTS.values(),

@@ -26,8 +26,6 @@ _TOLERANCE = 1e-9
 class BestThreshold(Ranked):
     """The largest value over score thresholds; of equal ones, the highest threshold is reported."""
 
-    fields: tuple[str, ...] = ("duplicates",)
-
     def at_points(self, counts: RankedCounts, argument: float) -> Floats:
         """Compute the value at each threshold, (B, n) float64; below 0 if it is no candidate."""
         raise NotImplementedError
@@ -84,16 +82,18 @@ class MacroF(BestThreshold):
         return values
 
 
-class _AtLevel(BestThreshold):
-    """The best of one fraction where another reaches a level."""
+class AtLevel(BestThreshold):
+    """The largest precision where the recall reaches a level, or the reverse."""
 
-    level: str
-    """The name of the fraction that reaches the level."""
+    def __init__(self, value: str, level: str) -> None:
+        self.name, self.parameter = f"{value}@{level}=", level[0].upper()
+        self.title = f"largest {value} at {level} {self.parameter} or more"
+        self._value, self._level = value, level
 
     def check_argument(self, name: str, argument: float) -> None:
         """Raise UsageError unless the level is a fraction."""
         if not 0 <= argument <= 1:
-            raise UsageError(f"{name}: {self.level} is from 0 to 1")
+            raise UsageError(f"{name}: {self._level} is from 0 to 1")
 
     def remarks(self, spec: MetricSpec, details: Details, protocol: Protocol) -> list[str]:
         """State the threshold, or the number of classes that do not reach the level."""
@@ -101,34 +101,11 @@ class _AtLevel(BestThreshold):
         if not without:
             return super().remarks(spec, details, protocol)
         subject = f"{without} of {len(details)} classes have 0" if len(details) > 1 else "0"
-        return [f"{subject} because {self.level} does not reach {spec.argument:g}"]
-
-
-class PrecisionAtRecall(_AtLevel):
-    """The largest precision at thresholds that reach a recall."""
-
-    name = "precision@recall="
-    parameter = "R"
-    title = "largest precision at recall R or more"
-    level = "recall"
+        return [f"{subject} because {self._level} does not reach {spec.argument:g}"]
 
     def at_points(self, counts: RankedCounts, argument: float) -> Floats:
-        """Compute the precision where ``TP >= r n``."""
-        true, false = counts.true_positives, counts.false_positives
-        reached = true >= argument * counts.positives[:, None] - _TOLERANCE
-        return np.where(reached, true / np.maximum(true + false, 1), -1.0)
-
-
-class RecallAtPrecision(_AtLevel):
-    """The largest recall at thresholds that reach a precision."""
-
-    name = "recall@precision="
-    parameter = "P"
-    title = "largest recall at precision P or more"
-    level = "precision"
-
-    def at_points(self, counts: RankedCounts, argument: float) -> Floats:
-        """Compute the recall where ``TP >= p (TP + FP)``."""
-        true, false = counts.true_positives, counts.false_positives
-        reached = true >= argument * (true + false) - _TOLERANCE
-        return np.where(reached, true / np.maximum(counts.positives, 1)[:, None], -1.0)
+        """Compute the value where ``TP >= level * (TP + FP)`` or ``TP >= level * n``."""
+        true, positives = counts.true_positives, counts.positives[:, None]
+        whole = {"precision": true + counts.false_positives, "recall": positives}
+        reached = true >= argument * whole[self._level] - _TOLERANCE
+        return np.where(reached, true / np.maximum(whole[self._value], 1), -1.0)

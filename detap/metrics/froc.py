@@ -26,14 +26,20 @@ _CPM = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 class MeanRecall(Ranked):
-    """The mean of the recall at some FPPI."""
+    """The mean of the recall at fixed FPPI, at that of the name, or at those of the protocol."""
 
     per_image = True
-    fields = ("froc_rule", "duplicates")
+
+    def __init__(
+        self, name: str, title: str, fppi: tuple[float, ...] = (), *, parameter: str = ""
+    ) -> None:
+        self.name, self.title, self.parameter, self._fppi = name, title, parameter, fppi
+        of_protocol = () if fppi or parameter else ("froc_points",)
+        self.fields = ("froc_rule", "duplicates", *of_protocol)
 
     def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
         """Return the FPPI whose recall is averaged."""
-        raise NotImplementedError
+        return (spec.argument,) if spec.argument is not None else self._fppi or protocol.froc_points
 
     def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the mean recall."""
@@ -81,31 +87,6 @@ class MeanRecall(Ranked):
         return recalls
 
 
-class FrocScore(MeanRecall):
-    """The mean recall at fixed FPPI, or those of the protocol."""
-
-    def __init__(self, name: str, title: str, fppi: tuple[float, ...] = ()) -> None:
-        self.name, self.title = name, title
-        self._fppi = fppi
-        self.fields = ("froc_rule", "duplicates", *(() if fppi else ("froc_points",)))
-
-    def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
-        """Return the FPPI whose recall is averaged."""
-        return self._fppi or protocol.froc_points
-
-
-class RecallAtFppi(MeanRecall):
-    """The recall at one FPPI."""
-
-    name = "recall@fppi="
-    parameter = "F"
-    title = "recall at F false positives per image"
-
-    def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
-        """Return the FPPI of the name."""
-        assert spec.argument is not None
-        return (spec.argument,)
-
-
-CPM = FrocScore("CPM", "mean recall at 1/8 to 8 false positives per image", _CPM)
-FROC = FrocScore("FROC", "mean recall at 1/4 to 8 false positives per image, or froc_points")
+CPM = MeanRecall("CPM", "mean recall at 1/8 to 8 false positives per image", _CPM)
+FROC = MeanRecall("FROC", "mean recall at 1/4 to 8 false positives per image, or froc_points")
+RECALL_AT_FPPI = MeanRecall("recall@fppi=", "recall at F false positives per image", parameter="F")
