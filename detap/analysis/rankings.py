@@ -15,7 +15,6 @@ from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 
 ORDERS = 100
-_SEED = 0
 
 
 def over_rankings(result: Result) -> dict[str, dict[str, float]]:
@@ -28,7 +27,7 @@ def over_rankings(result: Result) -> dict[str, dict[str, float]]:
         for spec in metrics.summary(protocol)
         if spec.metric.accumulated == "precision" and spec.area == 0 and not spec.group
     ]
-    random = np.random.Generator(np.random.PCG64(_SEED))
+    random = np.random.Generator(np.random.PCG64(0))
     drawn = []
     for _ in range(ORDERS):
         ranked = replace(table, score=random.permutation(len(table)).astype(np.float64))

@@ -10,7 +10,6 @@ from click.core import ParameterSource
 from detap.analysis.agreement import agreement
 from detap.cli.gates import finish
 from detap.cli.inputs import Inputs
-from detap.cli.options import Option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import UsageError
@@ -66,9 +65,8 @@ def _require_applicable(context: click.Context) -> None:
     for parameter in context.command.params:
         name = str(parameter.name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if not given or not isinstance(parameter, Option) or name in _APPLY:
-            continue
-        if parameter.group not in _GROUPS or name in _OF_DETECTIONS:
+        group = getattr(parameter, "group", "General")  # arguments have none
+        if given and name not in _APPLY and (group not in _GROUPS or name in _OF_DETECTIONS):
             raise UsageError(f"{parameter.opts[0]} does not apply to --agreement; leave it out")
 
 

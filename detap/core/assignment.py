@@ -42,10 +42,9 @@ class Candidates(NamedTuple):
         """Return some of the pairs."""
         return Candidates(*(column[rows] for column in self))
 
-    def reaching(self, threshold: float, *, strict: bool) -> Flags:
-        """Return the pairs that reach a threshold, (P,) bool."""
-        reached: Flags = self.iou > threshold if strict else self.iou >= threshold
-        return reached
+    def reaching(self, threshold: float, *, strict: bool) -> "Candidates":
+        """Return the pairs that reach a threshold."""
+        return self.select(self.iou > threshold if strict else self.iou >= threshold)
 
 
 def candidates(
@@ -86,7 +85,7 @@ def assign(
     strict: bool,  # the IoU must be above the threshold
 ) -> tuple[Integers, Flags]:
     """Return the counted ground truth of each detection, or -1, and the ignored detections."""
-    pairs = pairs.select(pairs.reaching(threshold, strict=strict))
+    pairs = pairs.reaching(threshold, strict=strict)
     of_repeatable = repeatable[pairs.truth]
     never_false = never_false.copy()
     never_false[pairs.detection[of_repeatable]] = True

@@ -13,9 +13,6 @@ from detap.report.model import Block, Cell, Column, Report, Table, columns_of, n
 from detap.report.numbers import rows_of
 from detap.report.sections.comparison import top_rows
 
-NONE = "none"
-"""The class of a box without a partner."""
-
 _MOST_CLASSES = 10
 """Maximum number of classes in a table of classes by classes; JSON has all."""
 
@@ -113,7 +110,7 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
         only_first=int(matrix[:-1, -1].sum()),
         only_second=int(matrix[-1, :-1].sum()),
     )
-    names = (*agreement.classes, NONE)
+    names = (*agreement.classes, "none")
     used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
     shown = sorted({*used, count})
     rows: tuple[dict[str, Cell], ...]

@@ -12,7 +12,6 @@ from detap.report.model import Block, Cell, Table, columns_of, name_column
 from detap.report.sections.tie_range import tie_block
 from detap.tables.detection import ResponseCounts
 
-_WORDS = {"lenient-json": "lenient JSON"}
 _ADJECTIVES = ("failed", "truncated", "malformed")
 """Notes that describe an answer; the others are what it has."""
 _COUNTS = ("true_positives", "false_positives", "false_negatives", "ignored_detections")
@@ -69,11 +68,11 @@ def _sentence(responses: ResponseCounts) -> str:
     counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
     notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
     words = [
-        f"{n} {'' if code in _ADJECTIVES else 'with '}{_WORDS.get(code, code.replace('-', ' '))}"
+        f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
         for code, n in notes.items()
     ]
     answers = "1 answer" if responses.lines == 1 else f"{responses.lines} answers"
-    return f"{answers}: {', '.join(words)}, {responses.bad_boxes} bad boxes"
+    return f"{answers}: {', '.join(words)}, {responses.bad_boxes} bad boxes".replace("json", "JSON")
 
 
 def _data(result: Result) -> dict[str, Any]:
