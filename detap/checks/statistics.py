@@ -206,7 +206,8 @@ def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]
     missing = _only(truth, detections)
     if missing and not any(note.code == "classes-without-file" for note in detections.notes):
         names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        message = f"classes with ground truth have no detections ({names}): their AP is 0"
+        metric = "AP" if detections.has_scores else "F1"
+        message = f"classes with ground truth have no detections ({names}): their {metric} is 0"
         message += perhaps_undefined(truth, missing)
         yield Note("classes-undetected", message, len(missing), severity="info")
 

@@ -631,6 +631,9 @@ def test_undetected_classes_with_difficult_objects_only_are_separate() -> None:
         )
         assert re.search(rf"\(bee, cat\): their AP is 0{more}", note.message)
         assert note.message.endswith("their AP is 0") == (not more)
+    unscored = replace(detections, score=np.full(1, np.nan))
+    messages = [note.message for note in examine(table, unscored.reindex_like(table)).notes]
+    assert any(message.endswith("(bee, cat): their F1 is 0") for message in messages)
 
 
 def test_one_score_for_all_is_noted() -> None:
