@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import click
 
-from detap.cli.engine_options import check_engine_options
+from detap import metrics
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -34,7 +33,15 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
 from detap.evaluation.detection import add_sanity_notes
+from detap.evaluation.unscored import needs_scores
+from detap.gates.config import RULES
+from detap.io.paths import STDIN
 from detap.protocols import Protocol
+from detap.report.sections import SECTIONS
+from detap.tables.detection import Detections
+
+_OF_SCORES = ("curves", "plots", "tie_range", "cross_check", "baseline_score_threshold")
+"""Options other than sections that need scores."""
 
 _cross_check_option = option(
     "--cross-check",
@@ -147,7 +154,7 @@ def command(session: Session, /, **options: Any) -> int:
     inputs = inputs.for_protocols(protocol, digests=digests)
     if options["engine"] is None:
         return _evaluate(inputs, (protocol, gates), outputs, options, session)
-    check_engine_options(inputs, (protocol, gates), outputs, options)
+    _check_engine_options(inputs, (protocol, gates), outputs, options)
     from detap.cli.engine import evaluate_on_workers  # asyncio
 
     baseline = gates.read_baseline()
@@ -176,8 +183,7 @@ def _evaluate(
     session.print_time("starting")
     tables = inputs.read(session, gates.baseline_detections)
     if not tables.detections.has_scores:
-        check: Any = import_module("detap.cli.missing_scores")
-        check.check_scores(tables.detections, protocol, gates, options)
+        _check_scores(tables.detections, protocol, gates, options)
     session.start_progress("Evaluating")
     needs_rows = (
         any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
@@ -215,3 +221,64 @@ def _evaluate(
     if check and not check.equal:
         raise DifferenceError(check.conclusion)
     return status
+
+
+# --- options that do not fit the run
+
+
+def _check_engine_options(
+    inputs: Inputs, setup: tuple[Protocol, Gates], outputs: Outputs, options: Mapping[str, Any]
+) -> None:
+    """Raise UsageError for the first option that needs all boxes in one process."""
+    protocol, gates = setup
+    names = ("all_analyses", "plots", "matches", "cross_check", "curves", "tie_range")
+    keys = [*(section.key for section in SECTIONS), *names]
+    flags = {"all_analyses": "--analysis"}
+    given: dict[str, Any] = {
+        flags.get(key, f"--{key.replace('_', '-')}"): options.get(key) not in (None, False)
+        for key in keys
+    }
+    given |= {
+        "--baseline-detections": gates.baseline_detections,
+        "--confidence": gates.config.confidence,
+        "--detectable-drop": gates.config.detectable_drop,
+        "--slices": gates.slices,
+        "--slice-by": gates.slice_by,
+        "a gate of a score threshold": gates.needs_match_table,
+        "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
+        "--merge-images": inputs.merge_images,
+        "--class-map": inputs.class_map is not None,
+        "the report page": outputs.needs_page_source,
+    }
+    specs = (*metrics.summary(protocol), *metrics.columns(protocol))
+    given |= {f"the metric {spec.name}": spec.metric.accumulated is None for spec in specs}
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} needs all boxes in one process; remove --engine")
+    if STDIN in inputs.dt:
+        raise UsageError("--engine cannot read from stdin, because inputs may be read again")
+
+
+def _check_scores(
+    detections: Detections, protocol: Protocol, gates: Gates, options: Mapping[str, Any]
+) -> None:
+    """Raise UsageError for the first option that needs scores of detections without."""
+    if detections.missing_scores == "area":
+        return
+    keys = [section.key for section in SECTIONS if section.needs_scores]
+    for key in (*keys, *_OF_SCORES):
+        if options.get(key) not in (None, False):
+            raise needs_scores(f"--{key.replace('_', '-')}", detections, "leave it out")
+    unscored = protocol.without_scores()
+    for limit in gates.config.limits:
+        name = "" if limit.name is None else limit.name
+        if _ends_with_metric(protocol, name) and not _ends_with_metric(unscored, name):
+            option = f"--{RULES[limit.kind].option.replace('_', '-')} {name}"
+            raise needs_scores(option, detections, "gate on F1")
+
+
+def _ends_with_metric(protocol: Protocol, name: str) -> bool:
+    """Return True if a gate's name is a metric, or ends with a dot and a metric."""
+    parts = name.split(".")
+    ends = (".".join(parts[first:]) for first in range(len(parts)))
+    return any(metrics.metric_named(protocol, end) is not None for end in ends)
