@@ -212,11 +212,23 @@ def rank_detectors(
             drawn_images = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
             weights = leave_out(drawn_images)
         require_comparable(first, (name, result.protocol, result.images))
-        enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
-        draws = Draws(np.zeros(0))
-        if has_intervals and enough:
+        counts, draws = result.ground_truth_counts(spec.name), Draws(np.zeros(0))
+        if has_intervals and counts.sum() >= min_ground_truths:
             draws = resampled(result, weights, [spec.name], threads=threads).of(spec.name)
-        detectors.append(_detector(name, result, spec, draws))
+        by_class = result.metric_by_class(spec.name).tolist()
+        detectors.append(
+            Detector(
+                name,
+                {spec.name: result.metric(spec.name), **result.summary},
+                dict(zip(result.classes, by_class, strict=True)),
+                dict(zip(result.classes, counts.tolist(), strict=True)),
+                int(result.detections_count.sum()),
+                draws,
+                result.notes,
+                score_cut_of(result),
+                result.detections.files,
+            )
+        )
         del result  # before the next one is made
     detectors.sort(key=lambda one: _order(one.value, spec))
     names = [one.name for one in detectors]
@@ -236,23 +248,6 @@ def rank_detectors(
         selection,
         len(first[2]),
         settings,
-    )
-
-
-def _detector(name: str, result: Result, spec: MetricSpec, draws: Draws) -> Detector:
-    """Return the metrics of a result."""
-    by_class = result.metric_by_class(spec.name).tolist()
-    counts = result.ground_truth_counts(spec.name).tolist()
-    return Detector(
-        name,
-        {spec.name: result.metric(spec.name), **result.summary},
-        dict(zip(result.classes, by_class, strict=True)),
-        dict(zip(result.classes, counts, strict=True)),
-        int(result.detections_count.sum()),
-        draws,
-        result.notes,
-        score_cut_of(result),
-        result.detections.files,
     )
 
 
