@@ -158,7 +158,6 @@ class Comparison(Displayed):
     first: Result
     second: Result
     resamples: PairedResamples | None
-    errors: tuple[ErrorCounts, ErrorCounts] | None  # of both; None without the boxes of one
     confidence: float
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
@@ -199,20 +198,6 @@ class Comparison(Displayed):
         counts = {name: self.counted(name) for name in self.resamples.first.overall}
         return interval_notes([*self.first.summary], counts, self.min_ground_truths)
 
-    @property
-    def changed(self) -> Counts:
-        """Change of the number of errors by image and type, (I, 5) int64."""
-        assert self.errors is not None
-        before, after = self.errors
-        return after.by_image - before.by_image
-
-    @property
-    def changed_by_class(self) -> Counts:
-        """Change of the number of errors by class and type, (K, 5) int64."""
-        assert self.errors is not None
-        before, after = self.errors
-        return after.by_class - before.by_class
-
 
 def compare(
     first: Result,
@@ -237,10 +222,7 @@ def compare(
     pair = None
     if resamples:
         pair = paired_resamples(first, second, resamples=resamples, seed=seed, threads=threads)
-    errors = None
-    if first.has_boxes and second.has_boxes:
-        errors = (count_errors(first), count_errors(second))
-    return Comparison(first, second, pair, errors, confidence, min_ground_truths)
+    return Comparison(first, second, pair, confidence, min_ground_truths)
 
 
 def require_comparable(

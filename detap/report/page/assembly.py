@@ -276,7 +276,7 @@ def _comparison(source: PageSource) -> Comparison | None:
     if before is None or result.protocol.matching != "by-score":
         return None
     pair = paired_resamples(before, result, known=source.resamples)
-    return Comparison(before, result, pair, None, confidence=0.95)
+    return Comparison(before, result, pair, confidence=0.95)
 
 
 def as_json(model: dict[str, Any]) -> str:

@@ -5,7 +5,14 @@ from math import isnan, nan
 from typing import Any, Literal
 
 from detap import metrics
-from detap.analysis.comparison import KINDS, LABELS, Comparison, ErrorCounts, difference
+from detap.analysis.comparison import (
+    KINDS,
+    LABELS,
+    Comparison,
+    ErrorCounts,
+    count_errors,
+    difference,
+)
 from detap.analysis.intervals import Interval
 from detap.analysis.power import power_analysis
 from detap.errors import Note
@@ -129,7 +136,8 @@ def comparison_report(
     analysis = power_analysis(comparison, drop)  # None if images were not resampled
     power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
-    classes = _class_rows(comparison)
+    errors = count_errors(comparison.first), count_errors(comparison.second)
+    classes = _class_rows(comparison, errors)
     shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     return Report(
         kind="comparison",
@@ -141,10 +149,10 @@ def comparison_report(
         table=_table("metric", comparison, rows)._replace(shown=shown),
         notes=tuple(notes),
         blocks=(
-            *([] if comparison.errors is None else [_errors(protocol, *comparison.errors)]),
+            _errors(protocol, *errors),
             _classes(comparison, classes, max_rows),
             *power,
-            *([] if comparison.errors is None else [_images(comparison, max_rows)]),
+            _images(comparison, errors, max_rows),
             *selection_blocks(comparison.second.selection),
         ),
     )
@@ -207,20 +215,20 @@ def _table(
     return Table(columns, tuple(rows), interval=("difference", *ends) if ends else ())
 
 
-def _class_rows(comparison: Comparison) -> list[dict[str, Cell]]:
+def _class_rows(
+    comparison: Comparison, errors: tuple[ErrorCounts, ErrorCounts]
+) -> list[dict[str, Cell]]:
     """Return the classes by descending change of the primary metric."""
     class_pairs = zip(class_rows(comparison.first), class_rows(comparison.second), strict=True)
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
-    changes = None if comparison.errors is None else comparison.changed_by_class
+    changes = (errors[1].by_class - errors[0].by_class).tolist()
     rows = []
     for label, (first, second) in enumerate(class_pairs):
         ends = comparison.interval(primary.name, label)
         row = pair_row(second["name"], first[key], second[key], ends, id=second["id"])
         row["ground_truths"] = second["ground_truths"]
-        if changes is not None:
-            row |= zip(KINDS, changes[label].tolist(), strict=True)
-        rows.append(row)
+        rows.append(row | dict(zip(KINDS, changes[label], strict=True)))
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
     return rows
 
@@ -239,9 +247,11 @@ def _magnitude(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
 
 
-def _images(comparison: Comparison, max_rows: int | None) -> Block:
+def _images(
+    comparison: Comparison, errors: tuple[ErrorCounts, ErrorCounts], max_rows: int | None
+) -> Block:
     """Return the images by descending change of their errors, worse ones first."""
-    changed = comparison.changed.tolist()
+    changed = (errors[1].by_image - errors[0].by_image).tolist()
     names = comparison.first.images
     totals = [(sum(counts), image, counts) for image, counts in enumerate(changed) if any(counts)]
     totals.sort(key=lambda row: (abs(row[0]), row[0]), reverse=True)
