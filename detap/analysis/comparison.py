@@ -164,25 +164,18 @@ class Comparison(Displayed):
     def __repr__(self) -> str:
         return f"Comparison({self.first!r}, {self.second!r})"
 
-    def difference(self, name: str) -> float:
-        """Return the difference of a metric; 0 if it is rounding only."""
-        return difference(self.first.metric(name), self.second.metric(name))
-
     def counted(self, name: str, label: int | None = None) -> int:
         """Return the number of ground truths of a metric or of one class."""
         counts = self.first.ground_truth_counts(name)
         return int(counts.sum() if label is None else counts[label])
 
-    def has_interval(self, name: str, label: int | None = None) -> bool:
-        """Return True if a metric, or a class's, has an interval."""
-        drawn = self.resamples is not None and name in self.resamples.first.overall
-        return drawn and self.counted(name, label) >= self.min_ground_truths
-
     def draws(self, name: str, label: int | None = None) -> Draws | None:
-        """Return the difference of a metric, or a class's, in each resample; None without one."""
-        if self.resamples is None or not self.has_interval(name, label):
-            return None
+        """Return the difference of a metric, or a class's; None without an interval."""
         pair = self.resamples
+        if pair is None or name not in pair.first.overall:
+            return None
+        if self.counted(name, label) < self.min_ground_truths:
+            return None
         return pair.second.of(name, label) - pair.first.of(name, label)
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
