@@ -17,10 +17,9 @@ from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import refuse_empty
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import TruthColumns, detections_of
+from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
-    WHOLE_FLOATS,
     Record,
     area_of,
     attribute_column,
@@ -266,10 +265,7 @@ class Lines:
     def _take_columns(self) -> None:
         self.data = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
-        sides = [lines.take(side) for side in ("width", "height")]
-        self.sizes = np.stack(sides, axis=1)
-        with np.errstate(invalid="ignore"):
-            self.sizes[~((self.sizes > 0) & (self.sizes < WHOLE_FLOATS))] = np.nan
+        self.sizes = image_sizes(lines.take("width"), lines.take("height"))
         self.end = np.array(self._ends, np.int64)
         label = Ids(objects, "category")
         self.classes, self.label = label.names, label.rows

@@ -24,7 +24,7 @@ MOST_THREADS = 1024
 FARTHEST = 1e8
 """Limit of the absolute value of coordinates."""
 
-_EXACT = 2**53
+EXACT = 2**53
 """From here on not every integer is a float64."""
 
 _SPARSE = 8
@@ -229,7 +229,7 @@ def name_of(value: object) -> Name | None:
         return int(value)
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < _EXACT:
+    if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < EXACT:
         return int(value)
     return None
 
@@ -284,7 +284,7 @@ def _numbered(names: Sequence[Name]) -> Names:
 
 
 def _are_whole(column: NDArray[Any]) -> bool:
-    return bool((np.abs(column) < _EXACT).all()) and bool((column == np.floor(column)).all())
+    return bool((np.abs(column) < EXACT).all()) and bool((column == np.floor(column)).all())
 
 
 def _is_number(cls: type) -> bool:
@@ -301,7 +301,7 @@ def _by_row(wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _cut(column: NDArray[Any], exact: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Mark rows whose values changed by the conversion to float64."""
-    suspect = np.isfinite(exact) & (np.abs(exact) >= _EXACT)
+    suspect = np.isfinite(exact) & (np.abs(exact) >= EXACT)
     if column.dtype.kind not in "iu":
         suspect |= np.asarray(column != exact, np.bool_) & ~np.isnan(exact)
     wrong = np.zeros(exact.shape, np.bool_)

@@ -7,12 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from detap.formats.arrow.schema import is_list, list_lengths
-from detap.tables.columns import Columns, Name, name_of
+from detap.tables.columns import EXACT, Columns, Name, name_of
 from detap.tables.detection import Flags, Floats, Integers
 
 NULL, WRONG = -1, -2
 """Codes of rows without a name, and of values that are not names."""
-EXACT = 2**53
 
 
 def to_numpy(column: Any) -> NDArray[Any]:
@@ -99,10 +98,3 @@ def combined(column: Any) -> Any:
     if column.num_chunks == 1:
         return column.chunk(0)
     return column.unify_dictionaries().combine_chunks()
-
-
-def sides_of(column: Any) -> Floats:
-    """Return widths or heights, NaN if unusable."""
-    values = floats(column)
-    values[~((values > 0) & (values < EXACT))] = np.nan
-    return values

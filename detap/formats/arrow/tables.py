@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from detap.errors import Note, Problem
 from detap.formats.arrow import files
 from detap.formats.arrow.columns import (
-    EXACT,
     NULL,
     WRONG,
     Codes,
@@ -25,13 +24,12 @@ from detap.formats.arrow.columns import (
     floats,
     is_absent,
     is_null,
-    sides_of,
     to_numpy,
 )
 from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import TruthColumns, detections_of
+from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
@@ -48,7 +46,7 @@ from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
-from detap.tables.columns import check_scores, indices_in
+from detap.tables.columns import EXACT, check_scores, indices_in
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -137,8 +135,8 @@ class Table:
         self._starts = None if self.counts is None else np.cumsum(self.counts)
         self.sizes: Floats | None = None
         if self.shape.sized:
-            sides = [sides_of(table[name].combine_chunks()) for name in ("width", "height")]
-            self.sizes = np.stack(sides, axis=1)
+            sides = (floats(table[name].combine_chunks()) for name in ("width", "height"))
+            self.sizes = image_sizes(*sides)
         self.images = encode(table["image_id"])  # of each row of the table
         self._check_images(table["image_id"])
         codes = {name: encode(columns[name]) for name in _NAMES if name in columns}

@@ -14,7 +14,8 @@ from detap.errors import Note
 from detap.formats.coco.records import identifier_of
 from detap.io.problems import FaultError
 from detap.protocols.summary import FREQUENCIES
-from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
+from detap.tables.columns import EXACT
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
@@ -71,6 +72,13 @@ def unknown_classes(table: Detections, known: int) -> dict[Name, int]:
     """Return the number of detections of each class from `known` on."""
     counts = np.bincount(table.label, minlength=len(table.class_ids))[known:].tolist()
     return dict(zip(table.class_ids[known:], counts, strict=True))
+
+
+def image_sizes(width: Floats, height: Floats) -> Floats:
+    """Return the width and height of images, NaN if unusable."""
+    sizes = np.stack([width, height], axis=1)
+    sizes[~((sizes > 0) & (sizes < EXACT))] = np.nan
+    return sizes
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:

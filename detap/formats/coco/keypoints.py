@@ -33,9 +33,9 @@ class KeypointLists:
             value, numbers = loaded(fields, key, row), None
             may_be_pairs = False
             try:
-                keypoint_values({key: value}, key)
+                keypoint_values(value, key)
                 may_be_pairs = self._may_be_pairs and fields.has_box(row)
-                numbers = keypoints_of_result({key: value}, key)
+                numbers = keypoints_of_result(value, key)
             except FaultError as error:
                 if may_be_pairs:
                     self._refused[row] = value, error
@@ -77,7 +77,7 @@ class KeypointLists:
                 pairs = zip(value[0::2], value[1::2], strict=True)
                 triplets = [value for x, y in pairs for value in (x, y, 1)]
                 try:
-                    triplets_by_row[row] = keypoints_of_result({"keypoints": triplets})
+                    triplets_by_row[row] = keypoints_of_result(triplets)
                 except FaultError as error:
                     self._refused[row] = value, error
         return triplets_by_row

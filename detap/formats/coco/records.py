@@ -9,30 +9,23 @@ import numpy as np
 
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.columns import FARTHEST
+from detap.tables.columns import EXACT, FARTHEST, name_of
 from detap.tables.detection import Name
 from detap.tables.masks import read_rle
 from detap.tables.notes import BOX_LAYOUTS
 
 Record = dict[str, Any]
 
-WHOLE_FLOATS = 2.0**53
-"""From here on, float64 does not represent every integer: an id is ambiguous."""
-
 
 def identifier_of(record: Record, key: str) -> Name:
     """Return the id under `key`: an integer or a string."""
-    if key not in record:
-        raise FaultError(f"{key} is missing")
-    value = record[key]
-    if type(value) is int:
-        return value
-    if isinstance(value, str):
-        check_text(key, value)
-        return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE_FLOATS:
-        return int(value)
-    raise FaultError(f"{key} is {short_json(value)}, expected an integer or a string")
+    value = required(record, key)
+    name = name_of(value)
+    if name is None:
+        raise FaultError(f"{key} is {short_json(value)}, expected an integer or a string")
+    if isinstance(name, str):
+        check_text(key, name)
+    return name
 
 
 def check_text(key: str, value: str) -> None:
@@ -129,7 +122,7 @@ def flag_of(record: Record, key: str) -> bool:
 def size_of(value: Any) -> float:
     """Return a usable width or height, else NaN."""
     usable = isinstance(value, int | float) and not isinstance(value, bool)
-    if usable and 0 < value < WHOLE_FLOATS:
+    if usable and 0 < value < EXACT:
         return float(value)
     return math.nan
 
@@ -310,12 +303,19 @@ def _score(record: Record, key: str) -> float:
     return score_of(record[key], key)
 
 
+def _count(record: Record, key: str) -> float:
+    number = number_of(key, record[key])
+    if number < 0 or not number.is_integer() or number >= EXACT:
+        raise FaultError(f"{key} is {short_json(record[key])}, expected an integer >= 0")
+    return number
+
+
 _READERS: Mapping[str, Callable[[Record, str], Any]] = {
     "key": identifier_of,
     "number": lambda record, key: size_of(record[key]),
     "score": _score,
     "area": lambda record, key: number_of(key, record[key]),
-    "count": lambda record, _: number_of_keypoints(record),
+    "count": _count,
     "flag": flag_of,
     "span": _span,
 }
@@ -331,9 +331,9 @@ def as_spans(value: Any) -> tuple[bytes, bytes]:
 # --- keypoints
 
 
-def keypoints_of_result(record: Record, key: str = "keypoints") -> list[float]:
-    """Return the keypoints of a record as (x, y, v) values."""
-    numbers, values = keypoint_values(record, key), record[key]
+def keypoints_of_result(values: Any, key: str = "keypoints") -> list[float]:
+    """Return keypoints as (x, y, v) values."""
+    numbers = keypoint_values(values, key)
     if len(numbers) % 3:
         message = f"{key} has {len(numbers)} values, expected {_KEYPOINTS}"
         hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
@@ -344,27 +344,13 @@ def keypoints_of_result(record: Record, key: str = "keypoints") -> list[float]:
     return numbers
 
 
-def keypoint_values(record: Record, key: str = "keypoints") -> list[float]:
-    """Return the keypoints of a record as numbers, of any count."""
-    if key not in record:
-        raise FaultError(f"{key} is missing", "add it, or use --iou-type bbox")
-    values = record[key]
+def keypoint_values(values: Any, key: str = "keypoints") -> list[float]:
+    """Return keypoints as numbers, of any count."""
     if not isinstance(values, list):
         raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
     if not values:
         raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
     return [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
-
-
-def number_of_keypoints(record: Record) -> int | None:
-    """Return the `num_keypoints` of a record; None if it is absent."""
-    if "num_keypoints" not in record:
-        return None
-    value: Any = record["num_keypoints"]
-    number = number_of("num_keypoints", value)
-    if number < 0 or number != int(number) or number >= 2.0**53:
-        raise FaultError(f"num_keypoints is {short_json(value)}, expected an integer >= 0")
-    return int(number)
 
 
 # --- segmentations

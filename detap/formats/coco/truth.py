@@ -12,6 +12,7 @@ from detap.formats.coco.columns import (
     SHAPE_OF_TRUTH,
     TruthColumns,
     groups_of,
+    image_sizes,
     pairs_of_lists,
 )
 from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
@@ -19,7 +20,6 @@ from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     FLAGS,
     LISTS,
-    WHOLE_FLOATS,
     Columns,
     Record,
     annotation_values,
@@ -45,7 +45,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.problems import FaultError
-from detap.tables.detection import Floats, GroundTruth, Name, encode_boxes
+from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _SECTIONS = ("images", "annotations", "categories")
 NO_BOX = (0.0, 0.0, np.nan, np.nan)
@@ -276,13 +276,14 @@ class TruthFile:
                 of_images = [lists[row] for row in image_rows]
                 listed[name], more = pairs_of_lists(class_ids, name, of_images)
                 counts |= more
+        sizes = image_sizes(self._images.take("width"), self._images.take("height"))
         table = GroundTruth(
             image=image[select],
             label=label[select],
             corners=corners[select],
             box_area=box_area[select],
             images=image_ids,
-            image_sizes=self._sizes()[kept_images][order],
+            image_sizes=sizes[kept_images][order],
             classes=tuple(map(str, class_ids)),
             class_ids=class_ids,
             files=(),
@@ -349,13 +350,6 @@ class TruthFile:
                 if name == "annotations":
                     self._repeated_without_crowd += picked[two].get("iscrowd") is None
         return kept
-
-    def _sizes(self) -> Floats:
-        columns = [self._images.take(side) for side in ("width", "height")]
-        sizes = np.stack(columns, axis=1)
-        with np.errstate(invalid="ignore"):
-            sizes[~((sizes > 0) & (sizes < WHOLE_FLOATS))] = np.nan
-        return sizes
 
     def _check_sections(self) -> None:
         problems, fields = self._document.problems, self._annotations
