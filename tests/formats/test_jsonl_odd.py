@@ -58,9 +58,10 @@ def test_valid_lines(name: str, end: str) -> None:
 
 def test_null_in_lists() -> None:
     """It is no value, also behind lines that have one there."""
-    given, none = {"area": [12, 13], "iscrowd": [1, 1]}, {"area": [9, None], "iscrowd": [None, 0]}
     boxes = {"bbox": [BOX, BOX], "category": [1, 2]}
-    texts = [json.dumps(line(f"{n}.jpg", boxes | lists)) for n, lists in enumerate((given, none))]
+    given = {**boxes, "area": [12, 13], "iscrowd": [1, 1]}
+    none = {**boxes, "area": [9, None], "iscrowd": [None, 0]}
+    texts = [json.dumps(line(f"{n}.jpg", lists)) for n, lists in enumerate((given, none))]
     data = "\n".join(texts).encode()
     assert check(data)
     columns = read(data, scored=False)

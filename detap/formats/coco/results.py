@@ -67,7 +67,6 @@ class ResultsFile:
         self.masks = masks
         self.keypoints = (keypoint_keys or ("keypoints",)) if keypoints else ()
         self._drops_unlabeled, self._score_key = bool(keypoint_keys), result_score_key
-        self._keys: list[str] = []
         self.categories: list[Any] = []
         self.images: list[Any] = []
         self.only_shapes = ""  # masks or keypoints that all records have instead of a box
@@ -135,9 +134,6 @@ class ResultsFile:
     def _read_members(self, document: Document) -> None:
         problems = document.problems
         for key in document.members():
-            if key in self._keys:
-                document.add_repeated(key)
-            self._keys.append(key)
             if key in ("annotations", "predictions") and document.peek() == "[":
                 if not self._records.name:
                     self._records.name = key

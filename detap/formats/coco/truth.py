@@ -120,13 +120,10 @@ class TruthFile:
             document.fail(lambda text: text.refuse("not a JSON object", SHAPE_OF_TRUTH))
         lists = self._sections(document)
         for key in document.members():
-            repeated = key in self._keys
-            if repeated:
-                document.add_repeated(key)
             self._keys.add(key)
-            if key == "info" and not repeated and document.peek() == "{":
+            if key == "info" and document.peek() == "{":
                 self.info = document.value(key)
-            elif key not in lists or repeated:
+            elif key not in lists:
                 document.skip(key)
             elif document.peek() == "[":
                 lists[key].section = document.problems.section

@@ -158,15 +158,26 @@ class Document:
         return self.reader.peek()
 
     def members(self) -> Iterator[str]:
-        """Step through an object: yield each key; the caller reads the value."""
+        """Step through an object: yield each key, of which the caller reads the value.
+
+        A repeated key is a problem, and its value is skipped.
+        """
         reader, self.depth = self.reader, 2
+        keys: set[str] = set()
         reader.skip()
         if reader.peek() == "}":
             reader.skip()
             return
         while True:
             self.problems.section += 1
-            yield self._key()
+            key = self._key()
+            if key not in keys:
+                yield key
+            else:
+                message = f"duplicate key {short_json(key)} in one object"
+                self.problems.add_here("", message, "keep one of them")
+                self.skip(key)
+            keys.add(key)
             match reader.end_item("}"):
                 case True:
                     self.problems.section += 1
@@ -193,11 +204,6 @@ class Document:
         if self.constants and self.problems.count == before:
             self.problems.add_here(name, *HOLDS_CONSTANTS)
         return value
-
-    def add_repeated(self, key: str) -> None:
-        """Add the problem of a repeated key."""
-        message = f"duplicate key {short_json(key)} in one object"
-        self.problems.add_here("", message, "keep one of them")
 
     def skip(self, name: str) -> None:
         """Step over a member as :meth:`value`."""
