@@ -20,16 +20,15 @@ from detap.formats.coco.assembly import Source, detection_table, refuse_same_fil
 from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
+    Columns,
     Record,
     area_of,
     attribute_column,
     box_of,
     check_text,
-    flag_of,
     identifier_of,
     required,
-    score_of,
-    size_of,
+    values_of,
 )
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import Ids, RecordProblems, loaded
@@ -69,6 +68,11 @@ SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
 _CLASSES = ("category", "categories", "category_id", "label", "labels")
 """Keys for the list of classes."""
+_OF_LINE: Columns = (
+    *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
+    *(("width", "number"), ("height", "number")),
+)
+"""Columns of the lines, as :class:`Fields` has them."""
 
 
 class Lines:
@@ -95,21 +99,14 @@ class Lines:
         self.faulty: set[int] = set()
         self._numbers: list[int] = []  # the line of each image
         self._ends: list[int] = []  # of its rows
-        self.lines = Fields(
-            [
-                *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
-                *(("width", "number"), ("height", "number")),
-            ],
-            [("objects",), ("image_id", "file_name")],
-        )
+        self._of_object: Columns = [
+            *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
+            *((name, "flag") for name in FLAGS),
+            *(((attribute_column(name), name), "span") for name in attributes),
+        ]
+        self.lines = Fields(_OF_LINE, [("objects",), ("image_id", "file_name")])
         self.objects = Fields(
-            [
-                *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
-                *((name, "flag") for name in FLAGS),
-                *(((attribute_column(name), name), "span") for name in attributes),
-            ],
-            [("category",), ("bbox",)],
-            forbidden=() if scored else ("score",),
+            self._of_object, [("category",), ("bbox",)], forbidden=() if scored else ("score",)
         )
         self.objects.each |= not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
         self._read()
@@ -215,20 +212,14 @@ class Lines:
     def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of an object; null is no value."""
         record = {name: value for name, value in item.items() if value is not None}
-        key = next((name for name in _CLASSES if name in record), "category")
-        values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
-        if "area" in record:
-            values["area"] = area_of(record, 1.0, math.nan)
-        values |= {name: flag_of(record, name) for name in FLAGS if name in record}
-        if "score" in record:
-            if not self.scored:
-                raise FaultError("has a score (detections?)", "use the ground truth")
-            values["score"] = score_of(record["score"])
+        identifier_of(record, next((name for name in _CLASSES if name in record), "category"))
+        box_of(record)
+        values = values_of(record, self._of_object)
+        area_of(record, 1.0, math.nan)
+        if "score" in record and not self.scored:
+            raise FaultError("has a score (detections?)", "use the ground truth")
         self.attributes.values(record.get)
-        names = (name for name in self.attributes.names if name in record)
-        return values | {
-            attribute_column(name): json.dumps(record[name]).encode() for name in names
-        }
+        return values
 
     def _refuse(self, number: int, error: FaultError) -> None:
         """Add the first problem of a line."""
@@ -285,12 +276,11 @@ def _line_values(record: Record) -> dict[str, Any]:
     if "objects" not in record and "bbox" in record:
         message = "is a single box, expected an image with its objects"
         raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
-    values: dict[str, Any] = {"image_id": image_of(record)}
-    values["objects"] = json.dumps(required(record, "objects")).encode()
-    values |= {side: size_of(record.get(side)) for side in ("width", "height")}
-    if isinstance(record.get("file_name"), str):
-        values["file_name"] = record["file_name"]
-    return values
+    record = {**record, "image_id": image_of(record)}
+    required(record, "objects")
+    if not isinstance(record.get("file_name"), str):
+        record.pop("file_name", None)
+    return values_of(record, _OF_LINE)
 
 
 def image_of(record: Record) -> Name:
