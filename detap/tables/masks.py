@@ -73,15 +73,6 @@ class Masks(Brief):
             self.points[points],
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Size of all columns in bytes."""
-        return sum(column.nbytes for column in self.arrays)
-
-    def tobytes(self) -> bytes:
-        """Return the bytes of all columns."""
-        return b"".join(column.tobytes() for column in self.arrays)
-
     def measured(self) -> tuple[Floats, Floats]:
         """Return the pixel counts (M,) and bounding boxes x, y, width, height (M, 4)."""
         return _runs.measured(self.sizes, self.run_start, self.runs)

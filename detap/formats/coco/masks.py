@@ -19,11 +19,10 @@ from detap.formats.json.document import RecordList, loaded
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
-from detap.tables.masks import Masks
+from detap.tables.masks import UNKNOWN, Masks
 
 Sizes = NDArray[np.int64]
 Table = TypeVar("Table", GroundTruth, Detections)
-UNKNOWN = -1
 _MAX_SQUARE = 2**16 - 1
 """Side of the largest square mask, used for unknown sizes to avoid cropping."""
 _MAX_SIDE = 2.0**31
