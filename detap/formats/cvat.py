@@ -20,7 +20,7 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import BBOX_HINT, points_text, rotated_ellipse
+from detap.formats.shapes.values import BBOX_HINT, points_text, rotated_ellipse, side_in_text
 from detap.formats.stem_matching import without_suffix
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import looks_like, number_of
@@ -157,9 +157,7 @@ class Annotations(Document):
         name = attributes.get("name", "")
         if not without_suffix(name.replace("\\", "/")).strip():
             raise FaultError("<image> has no name", "write its file name")
-        width = height = None
-        with self.problems.collected(f"{location}: image {quote(name)}"):
-            width, height = _side("width", attributes), _side("height", attributes)
+        width, height = (side_in_text(k, attributes.get(k, "")) for k in ("width", "height"))
         shapes = [shape for shape in record if shape.tag != "tag"]
         self.counts["tags"] += len(record) - len(shapes)
         located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
@@ -248,15 +246,6 @@ def _odd_nodes() -> Any:
     """Return the search for text between elements, and for elements in attributes, of an image."""
     text = "text()[normalize-space()]"
     return etree.XPath(f"{text} | */{text} | */*/*")
-
-
-def _side(name: str, attributes: _Attributes) -> float | None:
-    """Return the image's width or height in pixels, None if unknown."""
-    text = attributes.get(name, "")
-    value = number_of(name, text) if text else 0.0
-    if value < 0:
-        raise FaultError(f"{name} {value:g} is negative", "write the size in pixels")
-    return value or None
 
 
 def _required(attributes: _Attributes, names: tuple[str, ...]) -> list[float]:

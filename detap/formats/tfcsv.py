@@ -28,6 +28,7 @@ from detap.formats.content import (
 )
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
+from detap.formats.shapes.values import side_in_text
 from detap.formats.stem_matching import base_name
 from detap.formats.text.csv_rows import Row, read_csv
 from detap.formats.text.lines import number_of
@@ -111,7 +112,7 @@ class Rows(Document):
         self._seen.clear()
         first = rows[0].values
         objects = ((f"line {row.line}", row.values) for row in rows)
-        width, height = (_side(side, first.get(side, "")) for side in ("width", "height"))
+        width, height = (side_in_text(side, first.get(side, "")) for side in ("width", "height"))
         self._size = {side: first.get(side, "") for side in ("width", "height")}
         self._first_row = location
         return Image(name, objects, width, height)
@@ -160,11 +161,6 @@ class Rows(Document):
             Note("repeated-rows", "rows repeat another; dropped", self.counts["repeated"]),
             Note("images-with-boxes-only", message, count, severity="info"),
         )
-
-
-def _side(name: str, text: str) -> float | None:
-    """Return the width or height of an image; None if unknown."""
-    return number_of(name, text) or None if text else None
 
 
 class TensorFlowCsv(DocumentFormat):

@@ -267,11 +267,11 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "a width that is none": (
         document(image(BOX, more='width="wide" height="4"')),
-        "line 4: image 'a.jpg': width 'wide' is not a number; use a decimal number",
+        "line 4: width 'wide' is not a number; use a decimal number",
     ),
     "a negative height": (
         document(image(BOX, more='width="4" height="-4"')),
-        "line 4: image 'a.jpg': height -4 is negative; write the size in pixels",
+        "line 4: height is -4.0; write pixels, or null if unknown",
     ),
 }
 

@@ -10,6 +10,7 @@ from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
+from detap.formats.text.lines import number_of
 from detap.io.json_text import JsonText, NotJsonError, looks_like, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
@@ -144,6 +145,11 @@ def side_of(name: str, value: Any) -> float:
     if not number or not 0 < value < _LONGEST_SIDE:
         raise FaultError(f"{name} is {short_json(value)}", "write pixels, or null if unknown")
     return float(value)
+
+
+def side_in_text(name: str, text: str) -> float | None:
+    """Return a width or height in a text; None if it is empty or 0, which are unknown."""
+    return number_of(name, text) or None if text else None
 
 
 # --- shapes and flags
