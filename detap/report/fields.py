@@ -90,14 +90,6 @@ Fraction = field(
 Count = field(int, minimum=0)
 
 
-def report_of(
-    kind: Any, name: str, description: str, /, *, version: Any = str, **fields: Any
-) -> Object:
-    """Return the type of a JSON report; it may have further keys."""
-    head = {"schema_version": Literal.__getitem__(SCHEMA_VERSION), "detap_version": version}
-    return Object(name, description, others=Any, **head, kind=kind, **fields)
-
-
 Version = field(str, pattern=r"^[0-9]+\.[0-9]+")
 
 Empty = field(dict[str, Any], maxProperties=0)
@@ -197,3 +189,12 @@ ClassRow = Object(
     false_positives=Count,
     duplicates=field(Count, "False positives whose ground truth is matched by another detection."),
 )
+
+
+def report_of(
+    kind: Any, name: str, description: str, /, *, version: Any = str, **fields: Any
+) -> Object:
+    """Return the type of a JSON report, with inputs and notes; it may have further keys."""
+    head = {"schema_version": Literal.__getitem__(SCHEMA_VERSION), "detap_version": version}
+    parts = {"inputs": list_of(Input), "notes": list_of(NoteEntry)} | fields
+    return Object(name, description, others=Any, **head, kind=kind, **parts)

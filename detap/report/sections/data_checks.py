@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Input, NoteEntry, Object, Version, field, list_of, report_of
+from detap.report.fields import Count, Input, Object, Version, field, list_of, report_of
 from detap.report.model import Block, Column, Report, Table, columns_of, name_column
 
 ProblemEntry = Object(
@@ -44,7 +44,6 @@ CheckReport = report_of(
     version=Version,
     inputs=field(list_of(Input), "The readable inputs."),
     errors=ProblemsData,
-    notes=list_of(NoteEntry),
     statistics=field(
         dict[str, float | list[str] | None],
         "Data set statistics by key: a count, a number or names; null if not applicable.",

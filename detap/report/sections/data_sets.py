@@ -10,9 +10,7 @@ from detap.analysis.intervals import Interval
 from detap.errors import Note, UnknownNameError
 from detap.report.fields import (
     Count,
-    Input,
     MetricValue,
-    NoteEntry,
     Object,
     dict_of,
     each,
@@ -70,7 +68,6 @@ DataSetsReport = report_of(
     "The JSON report of detap eval --data-sets. Undefined metrics are null.",
     signature=field(str, "The common parts of the signatures.", pattern="^protocol:"),
     protocol=dict[str, Any],
-    inputs=list_of(Input),
     conclusion=str,
     summary=field(
         dict_of(MetricValue),
@@ -78,7 +75,6 @@ DataSetsReport = report_of(
         minProperties=1,
     ),
     data_sets=field(list_of(DataSetRow), "In the order given.", minItems=1),
-    notes=list_of(NoteEntry),
     statistics=dict_of(StatisticsEntry),
     groups=field(dict_of(GroupEntry), "By name, in the order given.", required=False),
     missing=field(list[str], "Data sets left out by --allow-missing.", required=False),

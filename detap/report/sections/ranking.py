@@ -13,8 +13,6 @@ from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
 from detap.report.fields import (
     Count,
-    Input,
-    NoteEntry,
     Object,
     Version,
     each,
@@ -111,7 +109,6 @@ RankingReport = report_of(
         pattern="^protocol:",
     ),
     protocol=RankingProtocol,
-    inputs=list_of(Input),
     summary=field(
         dict[str, float | None],
         "Means over queries or classes, primary metric first; AP@k of a classification is a "
@@ -120,7 +117,6 @@ RankingReport = report_of(
     ),
     queries=field(list_of(QueryRow), "Of a retrieval.", required=False),
     classes=field(list_of(RankedClassRow), "Of a classification.", required=False),
-    notes=list_of(NoteEntry),
     curve=RankingCurve,
     samples=field(
         dict[str, dict[str, float | None]],
