@@ -299,10 +299,8 @@ def _conventions(
         dt_order = _order(detections, counts[1])
         if counts[1].total >= _FEWEST_DETECTIONS and (dt_order or counts[1].may_be_corners):
             truths = _in_order(top.truths, order) if why else top.truths
-            as_read = top.overlapped(top.corners, truths)
-            changed = top.overlapped(_in_order(top.corners, dt_order), truths)
-            if 0 < _CORNERS_GAIN * len(top) <= changed - as_read:
-                corners_fit = f"{_fractions(as_read, changed, len(top))} as two corners"
+            changed = _in_order(top.corners, dt_order)
+            corners_fit = _fit(top, changed, truths, _CORNERS_GAIN, "two corners")
     options = ("--boxes", "--boxes") if why and corners_fit else ("--gt-boxes", "--dt-boxes")
     if why:
         yield FailedCheck(
@@ -311,21 +309,22 @@ def _conventions(
     if corners_fit:
         problem = _corners(detections, paths[1], options[1], corners_fit, dt_order)
         yield FailedCheck("detections-look-xyxy", problem)
-    elif not why and top is not None and (centers := _why_centers(top, counts[1])):
-        problem = _centers(detections, paths[1], centers)
-        yield FailedCheck("detections-look-centered", problem)
-    elif not why and top is not None and truth is not None and truth.image_sizes is not None:
-        yield from _scales(top, truth.image_sizes[top.image], paths[1])
+    elif not why and top is not None:
+        centers = ""
+        if counts[1].total >= _FEWEST_DETECTIONS:
+            centers = _fit(top, _from_centers(top.corners), top.truths, _CENTERS_GAIN, "centers")
+        if centers:
+            problem = _centers(detections, paths[1], centers)
+            yield FailedCheck("detections-look-centered", problem)
+        elif truth is not None and truth.image_sizes is not None:
+            yield from _scales(top, truth.image_sizes[top.image], paths[1])
 
 
-def _why_centers(top: _TopDetections, counts: _BoxCounts) -> str:
-    """Return the reason why detections look given by their center; empty if they do not."""
-    if counts.total < _FEWEST_DETECTIONS:
-        return ""
-    as_read = top.overlapped(top.corners, top.truths)
-    changed = top.overlapped(_from_centers(top.corners), top.truths)
-    fits = changed - as_read >= max(1, _CENTERS_GAIN * len(top))
-    return f"{_fractions(as_read, changed, len(top))} as centers" if fits else ""
+def _fit(top: _TopDetections, changed: Floats, truths: Floats, gain: float, what: str) -> str:
+    """Return the reason why detections look like changed boxes; empty if they do not."""
+    before, after = (top.overlapped(boxes, truths) for boxes in (top.corners, changed))
+    fits = after - before >= max(1, gain * len(top))
+    return f"{_fractions(before, after, len(top))} as {what}" if fits else ""
 
 
 def _centers(table: Detections | None, path: str, why: str) -> Problem:

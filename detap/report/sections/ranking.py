@@ -174,7 +174,7 @@ def retrieval_report(
 ) -> Report:
     """Return the report of a retrieval."""
     definitions = {metric.name: metric.title for metric in result.metrics}
-    blocks = (_levels_block(result), *_objective_blocks(objectives))
+    blocks = (_curve_block(result), *_objective_blocks(objectives))
     table = _query_table(result, objectives)
     return _report(result, inputs, definitions, table, blocks)
 
@@ -241,31 +241,17 @@ _QUANTILE_COLUMNS = (
 )
 
 
-def _levels_block(result: RetrievalResult) -> Block:
+def _curve_block(result: RetrievalResult) -> Block:
+    """Return precision at levels of recall, or at some of the ranks if no others were searched."""
     data = RankingCurve(
         result,
         interpolated_precision=result.precision_at_levels,
         precision_at_ranks=result.precision_at_ranks,
         recall_at_ranks=result.recall_at_ranks,
     )
-    if not data["levels"]:  # only the first ranks were searched
-        return _ranks_block(data)
-    levels = [f"{level:.1f}" for level in data["levels"]]
-    table = _levels_table("interpolated precision", levels, data["interpolated_precision"])
-    return Block("curve", "Precision at 11 levels of recall", data, table=table)
-
-
-def _levels_table(heading: str, levels: Sequence[str], precision: Sequence[float]) -> Table:
-    """Return the interpolated precision at levels of recall."""
-    columns = (
-        Column("recall", "recall", "recall", "name"),
-        Column("precision", heading, "int. prec.", "fraction"),
-    )
-    return Table(columns, rows_of({"recall": levels, "precision": precision}))
-
-
-def _ranks_block(data: Mapping[str, Any]) -> Block:
-    """Return precision and recall at some of the ranks; without a title if there are none."""
+    if levels := data["levels"]:
+        precision = data["interpolated_precision"]
+        return _levels_block(data, levels, 1, "interpolated precision", precision)
     at_ranks = zip(data["precision_at_ranks"], data["recall_at_ranks"], strict=True)
     last = len(data["precision_at_ranks"])
     rows = tuple(
@@ -281,6 +267,23 @@ def _ranks_block(data: Mapping[str, Any]) -> Block:
         *columns_of("fraction", "recall"),
     )
     return Block("curve", "Precision and recall at ranks", data, table=Table(columns, rows))
+
+
+def _levels_block(
+    data: Mapping[str, Any],
+    levels: Sequence[float],
+    decimals: int,
+    heading: str,
+    precision: Sequence[float],
+) -> Block:
+    """Return the interpolated precision at levels of recall."""
+    columns = (
+        Column("recall", "recall", "recall", "name"),
+        Column("precision", heading, "int. prec.", "fraction"),
+    )
+    texts = [f"{level:.{decimals}f}" for level in levels[: len(precision)]]
+    table = Table(columns, rows_of({"recall": texts, "precision": precision}))
+    return Block("curve", f"Precision at {len(levels)} levels of recall", data, table=table)
 
 
 def _objective_blocks(objectives: Objectives | None) -> Iterator[Block]:
@@ -339,7 +342,7 @@ def classification_report(
         name: dict(zip(result.samples, column.tolist(), strict=True))
         for name, column in result.per_sample.items()
     }
-    blocks = [_class_levels_block(result)]
+    blocks = [_class_curve_block(result)]
     if samples:
         lines = (f"{len(result.samples)} samples; JSON has the AP@k of each",)
         blocks.append(Block("samples", "Samples", samples, lines=lines))
@@ -353,16 +356,9 @@ def classification_report(
     return _report(result, inputs, definitions, table, blocks)
 
 
-def _class_levels_block(result: ClassificationResult) -> Block:
-    levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
+def _class_curve_block(result: ClassificationResult) -> Block:
+    precision = result.precision_at_levels.tolist()
+    by_class = dict(zip(result.classes, precision, strict=True))
+    data = RankingCurve(result, interpolated_precision=by_class)
     means = [mean(values) for values in zip(*precision, strict=True)]
-    table = _levels_table(
-        "mean interpolated precision",
-        [f"{level:.2f}" for level in levels[: len(means)]],
-        means,
-    )
-    data = RankingCurve(
-        result, interpolated_precision=dict(zip(result.classes, precision, strict=True))
-    )
-    title = f"Precision at {len(levels)} levels of recall"
-    return Block("curve", title, data, table=table)
+    return _levels_block(data, result.levels.tolist(), 2, "mean interpolated precision", means)
