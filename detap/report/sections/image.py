@@ -118,47 +118,27 @@ class _RowFormatter:
         )
 
     def _why(self, detection: DetectionResult) -> str:
-        if detection.result == "beyond-max-dets":
-            maximum = self.result.max_dets[-1]
-            return f"ranked beyond the maximum of {maximum} detections"
-        if detection.result in _WITHOUT_MATCH:
-            return _WITHOUT_MATCH[detection.result]
-        if detection.ground_truth < 0:
+        text = _WHY[detection.result]
+        row, near, by = detection.ground_truth, "", ""
+        if row >= 0:
+            measure = "overlap" if detection.result == "ignored" else "IoU"
+            nearest = f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
+            near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
+        elif "{near}" in text:
             return "overlaps no ground truth"
-        measure = "overlap" if detection.result == "ignored" else "IoU"
-        row = detection.ground_truth
-        nearest = f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
-        near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
-        if detection.result == "background":
-            return f"IoU below {NEAR:g} with every ground truth: {near}"
-        reason = {
-            "true-positive": "matched",
-            "ignored": "which is ignored",
-            "duplicate": "already matched",
-            "localization": f"below {self.iou:.6g}",
-            "classification": "of another class",
-            "both": f"below {self.iou:.6g}, and of another class",
-        }[detection.result]
-        matching = self.detections.get(detection.matched_by)
-        if matching is not None:
-            by = " by" if detection.result == "duplicate" else "; matched by"
-            reason += f"{by} detection {matching}"
-        return f"{near}, {reason}"
+        if (matching := self.detections.get(detection.matched_by)) is not None:
+            before = " by" if detection.result == "duplicate" else "; matched by"
+            by = f"{before} detection {matching}"
+        maximum = self.result.max_dets[-1]
+        return text.format(near=near, by=by, iou=f"{self.iou:.6g}", maximum=maximum)
 
     def truth(self, truth: GroundTruthResult) -> dict[str, Cell]:
         """Return the row of a ground truth."""
         number = self.detections.get(truth.detection)
-        why = {
-            "matched": f"matched by detection {number}",
-            "near-miss": f"near miss: detection {number}",
-            "missed": "no matching or near-miss detection",
-            "ignored": "ignored",
-            "outside-area-range": "outside the area range",
-        }[truth.result]
         return ShownGroundTruth(
             truth,
             name=str(self.ground_truths[truth.row]),
-            why=why,
+            why=_WHY_OF_TRUTH[truth.result].format(number),
             detection=number,
             **{"class": self.result.classes[truth.label]},
             **_box(self.result.ground_truth.corners[truth.row]),
@@ -169,11 +149,26 @@ def _box(corners: Any) -> dict[str, float]:
     return dict(zip(CORNERS, corners.tolist(), strict=True))
 
 
-_WITHOUT_MATCH = {
+_WHY = {
+    "true-positive": "{near}, matched{by}",
+    "ignored": "{near}, which is ignored{by}",
+    "duplicate": "{near}, already matched{by}",
+    "localization": "{near}, below {iou}{by}",
+    "classification": "{near}, of another class{by}",
+    "both": "{near}, below {iou}, and of another class{by}",
+    "background": f"IoU below {NEAR:g} with every ground truth: {{near}}",
+    "beyond-max-dets": "ranked beyond the maximum of {maximum} detections",
     "not-exhaustive": "unmatched; its class is not exhaustively annotated in this image",
     "outside-area-range": "unmatched; outside the area range",
     "unverified": "its class is not verified in this image",
     "zero-area": "zero area; dropped by the protocol",
+}
+_WHY_OF_TRUTH = {
+    "matched": "matched by detection {}",
+    "near-miss": "near miss: detection {}",
+    "missed": "no matching or near-miss detection",
+    "ignored": "ignored",
+    "outside-area-range": "outside the area range",
 }
 
 _DETECTIONS = (
