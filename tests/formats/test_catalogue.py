@@ -42,14 +42,6 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_eval(files: Path) -> None:
-    ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--output-format", "json")
-    assert ended.returncode == 0, ended.stderr
-    record = json.loads(ended.stdout)
-    assert record["signature"].startswith("protocol:voc2012|")
-    assert record["summary"]["mAP"] == 0.5
-
-
 def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> None:
     assert "Made-up: what a box's numbers are multiplied by." in " ".join(
         run(files, "eval", "--help-all").stdout.split()
@@ -93,17 +85,6 @@ def test_detections_may_be_of_another_format(with_coco: Path) -> None:
     ended = run(with_coco, "compare", "dt.boxes", "worse.boxes", *call, "--resamples", "0")
     numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["metrics"]}
     assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
-
-
-def test_the_ground_truth_format_selects_the_protocol(with_coco: Path) -> None:
-    ended = run(with_coco, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--output-format", "json")
-    assert json.loads(ended.stdout)["signature"].startswith("protocol:coco|")
-
-
-def test_format_applies_to_both_inputs(with_coco: Path) -> None:
-    ended = run(with_coco, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--format", "coco")
-    assert ended.returncode == 2
-    assert "dt.boxes: line 1, column 1: not a JSON array" in ended.stderr
 
 
 def test_each_input_may_have_its_own_format(with_coco: Path) -> None:

@@ -62,14 +62,10 @@ POSE_LABELS = {
     "0 .5 .5 .6 .6": "line 2: has 5 columns, expected 11",
     "0": "line 2: has 1 column, expected 11",
     "0 .5 .5 .6 .6 .3 .4 3 .5 .5 1": "line 2: keypoint 1 has visibility 3, expected 0, 1 or 2",
-    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 1": "line 2: keypoint 1 has visibility 0.8",
-    "0 .5 .5 .6 .6 .3 .4 2 .5 .5 -1": "line 2: keypoint 2 has visibility -1",
     "0 .5 .5 .6 .6 1.3 .4 2 .5 .5 1": "line 2: keypoint 1 1.3 0.4 is outside [0, 1]",
     "0 .5 .5 .6 .6 .3 .4 2 .5 -.5 1": "line 2: keypoint 2 0.5 -0.5 is outside [0, 1]",
-    "0 .5 .5 .6 .6 30 40 2 50 50 1": "line 2: keypoint 1 30 40 is outside [0, 1]",
     "0 .5 .5 .6 .6 nan .4 2 .5 .5 1": "line 2: column 6 'nan' is not a finite number",
     "0 .5 .5 .6 .6 .3 .4 x .5 .5 1": "line 2: column 8 'x' is not a number",
-    "0 .5,.5 .6 .6 .3 .4 2 .5 .5 1": "line 2: has 10 columns, expected 11",
     "0 5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: xc 5 is outside [0, 1]",
     "0 .5 .5 -.6 .6 .3 .4 2 .5 .5 1": "line 2: w -0.6 is outside [0, 1]",
 }
@@ -125,7 +121,6 @@ OBB_LABELS = {
     "0 .5 .2 .8 .5 .5 .8 .2": "line 2: has 8 columns: polygons have an even number",
     "0 .5 .5 .6 .6": "line 2: is a box, but the line above is a polygon",
     "0 .5 .2 .8 .5 .5 .8 .2 nan": "line 2: y 'nan' is not a finite number",
-    "0 .5 .2 .8 .5 .5 .8 -.6 .5": "line 2: the lowest x -0.6 is outside [0, 1]",
     "0 .5 .2 .8 .5 .5 1.8 .2 .5": "line 2: the highest y 1.8 is outside [0, 1]",
     "0 50 20 80 50 50 80 20 50": "line 2: the lowest x 20 is outside [0, 1]",
     "0 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: has 10 columns: polygons have an even number",
@@ -152,7 +147,6 @@ MASK_LABELS = {
     "0 .2 .2 .6 .2 .4 nan": "line 2: y 'nan' is not a finite number",
     "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
     "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
-    "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
 }
 MASK_PREDICTIONS = {
     "0 .2 .2 .6 .2 .4 .6": "line 2: score is missing; 1 of 2 records has none",
@@ -160,7 +154,6 @@ MASK_PREDICTIONS = {
     "0 .2013 .2 .6 .2 .9": "line 2: is a box or a line among polygons",
     "0 .2013 .2 .9": "line 2: is a box or a line among polygons",
     "0 .2 .2 1.6 .2 .4 .6 .9": "line 2: the highest x 1.6 is outside [0, 1]",
-    "0 2 2 6 2 4 6 .9": "line 2: the lowest x 2 is outside [0, 1]",
     "0 .9": "line 2: has 2 columns, expected 6",
 }
 
@@ -220,15 +213,9 @@ WRONG_RECORDS: dict[str, list[tuple[dict[str, Any], str]]] = {
     DIAMOND: [
         ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly is [50, 20, 80, 50, 50, 80, 20], exp"),
         ({"poly": [[50, 20], [80, 50], [50, 80], [20, 50]]}, "[0]: poly is"),
-        ({"poly": []}, "[0]: poly is [], expected [x1, y1, x2, y2, ..., y4]"),
-        ({"poly": None}, "[0]: poly is null"),
-        ({"poly": "50 20"}, '[0]: poly is "50 20"'),
-        ({"poly": {"x": 1}}, "[0]: poly is"),
+        ({"poly": None}, "[0]: poly is null, expected [x1, y1, x2, y2, ..., y4]"),
         ({"poly": [50, 20, 80, 50, 50, 80, 20, "x"]}, '[0]: poly[7] is "x", expected a number'),
-        ({"poly": [50, 20, 80, 50, 50, 80, 20, None]}, "[0]: poly[7] is null, expected a number"),
-        ({"poly": [50, 20, 80, 50, 50, 80, 20, True]}, "[0]: poly[7] is true, expected a number"),
         ({"poly": [50, 20, 80, 50, 50, 80, 20, 1e300]}, "expected pixels"),
-        ({"poly": [50, 20, 80, 50, 50, 80, 20, float("nan")]}, "NaN"),
         (
             {"poly": [50, 20, 80, 50, 50, 80, 20, float("inf")]},
             "poly[7] is infinite, expected a finite",

@@ -237,16 +237,18 @@ def test_a_report_with_an_invalid_value_is_refused(tmp_path: Path, name: str, va
         read_baseline(str(path))
 
 
+TIES = {"protocol": {"name": "coco", "tie_break": "file"}}
+NO_TIES = {"protocol": {"name": "coco"}}  # as a report that does not know the axis
+BY_FILE = 'protocol: tie break (baseline: "image"; current: "file")'
+BY_IMAGE = 'protocol: tie break (baseline: "file"; current: "image")'
+
+
 @pytest.mark.parametrize(
     ("now", "then", "message"),
     [
         ({}, {}, None),
         ({"inputs": inputs("a" * 64)}, {}, None),  # what the detections are is no matter
-        (
-            {"inputs": inputs("c" * 64)},
-            {},
-            "ground truth: sha256 (baseline: aaaaaaaaaaaa...; current: cccc",
-        ),
+        ({"inputs": inputs("c" * 64)}, {}, "ground truth: sha256 (baseline: aaaaaaaaaaaa...; c"),
         ({"inputs": inputs(None)}, {}, "ground truth: no sha256 in the current report"),
         ({}, {"inputs": inputs(None)}, "ground truth: no sha256 in the baseline"),
         # Nothing says that the two are of one ground truth.
@@ -258,22 +260,9 @@ def test_a_report_with_an_invalid_value_is_refused(tmp_path: Path, name: str, va
         ({"inputs": []}, {"inputs": []}, "ground truth: no sha256 in the baseline"),
         ({"inputs": []}, {}, "ground truth: no sha256 in the current report"),
         ({"kind": "retrieval"}, {}, "kind (baseline: detection; current: retrieval)"),
-        (
-            {"protocol": {"name": "coco", "tie_break": "file"}},
-            {},
-            'protocol: tie break (baseline: "image"; current: "file")',
-        ),
-        # An axis that a report does not know yet is as by default.
-        (
-            {"protocol": {"name": "coco"}},
-            {},
-            'protocol: tie break (baseline: "image"; current: "file")',
-        ),
-        (
-            {},
-            {"protocol": {"name": "coco"}},
-            'protocol: tie break (baseline: "file"; current: "image")',
-        ),
+        (TIES, {}, BY_FILE),
+        (NO_TIES, {}, BY_FILE),  # it is as by default
+        ({}, NO_TIES, BY_IMAGE),
         ({"protocol": {"name": "coco", "tie_break": "image", "min_score": None}}, {}, None),
         (
             {"protocol": {"name": "coco", "tie_break": "image", "iou_thresholds": [0.3]}},
@@ -292,7 +281,7 @@ def test_a_report_with_an_invalid_value_is_refused(tmp_path: Path, name: str, va
         (
             {"protocol": {"tie_break": "file"}, "signature": "protocol:coco|detap:0.2"},
             {"signature": "protocol:coco|detap:0.1"},
-            'protocol: tie break (baseline: "image"; current: "file")',
+            BY_FILE,
         ),
         (
             {"selection": {"signature": ["images:1-of-2-6b86b273"]}},

@@ -89,10 +89,19 @@ def first(request: pytest.FixtureRequest, inputs: Path) -> tuple[str, bytes]:
     return request.param, report(request.param, inputs)
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4294967295"])
-def test_hash_seeds(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
+ENVIRONMENTS = (
+    *({"PYTHONHASHSEED": seed} for seed in ("0", "1", "4294967295")),
+    *({"TZ": zone} for zone in ("UTC", "Asia/Kolkata", "America/St_Johns")),
+    *({"COLUMNS": columns, "TERM": "dumb"} for columns in ("1", "40", "10000")),
+)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=str)
+def test_hash_seeds_time_zones_and_widths_of_the_terminal(
+    inputs: Path, first: tuple[str, bytes], environment: dict[str, str]
+) -> None:
     kind, expected = first
-    assert report(kind, inputs, environment={"PYTHONHASHSEED": seed}) == expected
+    assert report(kind, inputs, environment=environment) == expected
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "8"])
@@ -111,12 +120,6 @@ def test_locales(inputs: Path, first: tuple[str, bytes], name: str) -> None:
         assert report(kind, inputs, environment=environment) == expected
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
-def test_time_zones(inputs: Path, first: tuple[str, bytes], zone: str) -> None:
-    kind, expected = first
-    assert report(kind, inputs, environment={"TZ": zone}) == expected
-
-
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_order_of_folder_entries(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
     kind, expected = first
@@ -131,9 +134,3 @@ def test_working_folders_and_homes(inputs: Path, first: tuple[str, bytes], tmp_p
     closed.chmod(0o555)
     assert report(kind, inputs, environment=home, cwd=closed) == expected
     assert list(closed.iterdir()) == []
-
-
-@pytest.mark.parametrize("columns", ["1", "40", "10000"])
-def test_widths_of_the_terminal(inputs: Path, first: tuple[str, bytes], columns: str) -> None:
-    kind, expected = first
-    assert report(kind, inputs, environment={"COLUMNS": columns, "TERM": "dumb"}) == expected
