@@ -137,8 +137,8 @@ class Batch(Columns):
         """Return the masks, keypoints or polygons of the rows."""
         kind, keypoint_count = KINDS[name], len(self.protocol.sigmas) or None
 
-        def read(location: str, part: Any) -> Column:
-            return kind.read(Columns(self.table, location), part, keypoint_count)
+        def read(image: Name, part: Any) -> Column:
+            return kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
 
         return joined([kind.read(self, [], keypoint_count), *self._each(name, parts, read)])
 
@@ -146,41 +146,45 @@ class Batch(Columns):
         """Return a column of finite numbers, (n, *width) float64."""
         column = self._joined(name, parts, *width)
         values: Floats = self.numbers(name, column, column.shape)
-        finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        self.refuse(name, values, np.asarray(~finite), "a finite number")
+        finite = np.isfinite(values)
+        if not finite.all():
+            wrong = np.asarray(~finite.all(axis=tuple(range(1, values.ndim))))
+            self.refuse(name, values, wrong, "a finite number")
         return values
 
     def _joined(self, name: str, parts: Any, *width: int) -> NDArray[Any]:
         """Return the values of all images as a column, (n, *width)."""
 
-        def read(location: str, part: Any) -> NDArray[Any]:
-            array = self._taken(name, as_array(part))
+        def read(image: Name, part: Any) -> NDArray[Any]:
+            array: NDArray[Any] = as_array(part)
+            if type(array) is not np.ndarray or not array.ndim:  # the checks of lists take longer
+                array = self._taken(name, array)
             if len(array) and array.shape[1:] != width:
                 expected = f"expected ({', '.join(['n', *map(str, width)]) if width else 'n,'})"
-                self.fail(f"{name} has shape {array.shape}", expected, location)
+                self.fail(f"{name} has shape {array.shape}", expected, f"image {image!r}")
             return array
 
         # Empty arrays have any dtype and shape.
         arrays = [array for array in self._each(name, parts, read) if len(array)]
         return np.concatenate(arrays or [np.zeros((0, *width))])
 
-    def _each(self, name: str, parts: Any, read: Callable[[str, Any], Column]) -> list[Column]:
-        """Read the entry of each image, given its location; all lists have rows of one number."""
+    def _each(self, name: str, parts: Any, read: Callable[[Name, Any], Column]) -> list[Column]:
+        """Read the entry of each image, given its name; all lists have as many rows of one."""
         if not isinstance(parts, Sized):
             given = "None" if parts is None else type(parts).__name__
             self.fail(f"{name}: expected a list with one entry per image, got {given}")
         if len(parts) != len(self.images):
             hint = "give one entry per image, an empty one for an image without rows"
             self.fail(f"{name} has {len(parts)} entries for {len(self.images)} images", hint)
-        locations = [f"image {image!r}" for image in self.images]
-        columns = [*map(read, locations, parts)]  # type: ignore[call-overload]  # not only Sized
+        columns = [*map(read, self.images, parts)]  # type: ignore[call-overload]  # not only Sized
         counts = np.array([*map(len, columns)], np.intp)
         if not self._first:
             self._first, self._counts = name, counts
             self.image = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         for index in np.flatnonzero(counts != self._counts)[:1].tolist():
             message = f"{self._counts[index]} {self._first} and {counts[index]} {name}"
-            self.fail(message, "give as many of each for an image", locations[index])
+            hint = "give as many of each for an image"
+            self.fail(message, hint, f"image {self.images[index]!r}")
         return columns
 
 
