@@ -320,8 +320,7 @@ within_max_dets : (K,) int64
         UsageError
             If the protocol does not match by score.
         """
-        self.protocol.require_score_matching(_SCORE_MATCHING)
-        return self._match_table or self._run.match_table()
+        return self._match_table or self._match(())
 
     def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
         """Return the match table with matched ground truths of some pairs.

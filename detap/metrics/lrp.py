@@ -129,16 +129,6 @@ class _Component(OptimalLRP):
         return [f"undefined for {undefined} without true positives"] if undefined else []
 
 
-def _mean_distance(optimum: Optimum) -> Floats:
-    values: Floats = optimum.distance / optimum.true_positives
-    return values
-
-
-def _false_discovery(optimum: Optimum) -> Floats:
-    values: Floats = optimum.false_positives / (optimum.true_positives + optimum.false_positives)
-    return values
-
-
 def _miss_rate(optimum: Optimum) -> Floats:
     # If LRP is never below 1, the minimum is after the first copy of the first detection.
     hits = optimum.true_positives
@@ -148,8 +138,14 @@ def _miss_rate(optimum: Optimum) -> Floats:
 
 
 COMPONENTS = {
-    "localization": _Component("oLRP-loc", "mean of 1 - IoU at oLRP", _mean_distance),
-    "false_positives": _Component("oLRP-fp", "1 - precision at oLRP", _false_discovery),
+    "localization": _Component(
+        "oLRP-loc", "mean of 1 - IoU at oLRP", lambda at: at.distance / at.true_positives
+    ),
+    "false_positives": _Component(
+        "oLRP-fp",
+        "1 - precision at oLRP",
+        lambda at: at.false_positives / (at.true_positives + at.false_positives),
+    ),
     "false_negatives": _Component("oLRP-fn", "1 - recall at oLRP", _miss_rate),
 }
 """The components by their names in the details of oLRP."""
