@@ -115,6 +115,7 @@ BOX = '{"bbox_2d": [1, 2, 3, 4], "label": "cat"}'
         (f"[{BOX},, {BOX}]", 2, ["malformed", "repeated-boxes", "several-blocks"]),
         (f"[a] {{b}} {BOX} [c", 1, []),
         (f"{{'a': (1, {BOX})}}", 1, []),
+        ("[['s', [], x", 0, []),  # prose that holds an empty array
         ('[{"bbox_2d": [NaN, 2, 3, 4], "label": "cat"}]', 0, ["bad-boxes"]),
         ('[{"bbox_2d": [1e999, 2, 3, 4], "label": "cat"}]', 0, ["bad-boxes"]),
         ('[{"bbox_2d": [1e300, 2, 3, 4], "label": "cat"}]', 0, ["bad-boxes"]),

@@ -1,8 +1,8 @@
 """One answer of a model: its boxes and notes, from JSON or from tokens in its text.
 
 JSON may be broken off, malformed, or written like Python; it is read to a depth of 100. An answer
-is read in linear time: an opening bracket that was open at a fault would fail at the same fault,
-and is not tried again.
+is read in linear time: brackets before a fault are not tried again. Those that are open would fail
+at the same fault, and the others have no box.
 """
 
 import json
@@ -115,7 +115,7 @@ class _Value:
     def __init__(self, text: str, start: int, keys: frozenset[str]) -> None:
         self.text, self.keys = text, keys
         self.objects: list[tuple[int, dict[str, Any]]] = []  # complete ones with a box key
-        self.open: list[int] = []  # the positions of brackets that are not closed
+        self.brackets: list[int] = []  # the positions of those that open
         self.is_lenient = self.has_empty_array = False
         self.fault = ""
         self._end = start
@@ -133,27 +133,27 @@ class _Value:
         match = _TOKEN.match(self.text, self.position)
         self.token, self._end = (match[1], match.end()) if match else ("", self.position)
 
-    def _read(self) -> Any:
+    def _read(self, depth: int = 0) -> Any:
         """Return the value that begins here; raise ValueError if it is none."""
         closing = _CLOSING.get(self.token)
         if closing is None:
             return self._scalar()
-        if len(self.open) == _NESTING:
+        if depth == _NESTING:
             raise ValueError
-        self.open.append(self._end - 1)
+        start = self._end - 1
+        self.brackets.append(start)
         value: Any = [] if closing == "]" else {}
         self._advance()
         while self.token != closing:
             if closing == "]":
-                value.append(self._read())
+                value.append(self._read(depth + 1))
             else:
                 key = self._text()
                 self._require(":")
-                value[key] = self._read()
+                value[key] = self._read(depth + 1)
             if self.token != closing:
                 self._require(",")
                 self.is_lenient |= self.token == closing
-        start = self.open.pop()
         self.has_empty_array |= value == []
         if closing == "}" and not self.keys.isdisjoint(value):
             self.objects.append((start, value))
@@ -204,7 +204,8 @@ def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
             continue
         value = _Value(text, start, keys)
         if value.fault == "malformed" and not value.objects:  # prose
-            tried.update(value.open)
+            tried.update(value.brackets)
+            answer.is_empty |= value.has_empty_array
             continue
         for _, record in value.objects:
             if dialect.box_key not in record:
