@@ -173,7 +173,10 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     if "-" in given:
         raise UsageError("detections cannot come from stdin")
     if not options["resamples"]:
-        _require_resamples(options["detectable_drop"])
+        for name in ("detectable_drop", "confidence", "seed", "min_ground_truths"):
+            if _is_given(name):
+                flag = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{flag} requires resamples; remove --resamples 0")
     named = [_name_and_path(text) for text in given]
     asked = options["by_class"] or options["reference"] or options["metric"]
     ranked = bool(asked or len(given) != 2 or any(name for name, _ in named))
@@ -335,13 +338,3 @@ def _is_given(name: str) -> bool:
 
 def _source(name: str) -> ParameterSource | None:
     return click.get_current_context().get_parameter_source(name)
-
-
-def _require_resamples(drop: float | None) -> None:
-    """Raise UsageError for options that require resamples."""
-    names = ("confidence", "seed", "min_ground_truths")
-    unused = ["detectable_drop"] if drop is not None else []
-    unused += [name for name in names if _is_given(name)]
-    if unused:
-        option = f"--{unused[0].replace('_', '-')}"
-        raise UsageError(f"{option} requires resamples; remove --resamples 0")
