@@ -261,27 +261,21 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = Fals
     of_class = rules.rules(GT, table.classes)
     names, ids = _new_classes(table, of_class)
     new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
-    flagged: dict[str, Any] = {}
-    for flag in FLAGS:
-        of_flag = np.array([rule.flag == flag for rule in of_class], np.bool_)
-        if of_flag.any():
-            flagged[flag] = table.marked(flag) | of_flag[table.label]
-    mapped = _without_dropped(rules, replace(table, **flagged, label=new_label[table.label]))
-    notes = [note for note in table.notes if note.code not in _OF_CLASSES]
+    flagged: dict[str, Any] = {
+        flag: table.marked(flag) | np.isin(table.label, labels)
+        for flag in FLAGS
+        if (labels := [k for k, rule in enumerate(of_class) if rule.flag == flag])
+    }
+    listed = {name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()}
+    changes = flagged | {"listed": listed, "groups": _groups(table, new_label, ids)}
+    mapped = _mapped(rules, table, (names, ids), new_label, **changes, class_map=rules.text)
+    notes = [*mapped.notes]
     if "ignore" in flagged:
         notes = [note for note in notes if note.code != _IGNORED]
         message = "ignore is set by the class map, but has no effect under the protocol"
         notes += nonzero_notes(Note(_IGNORED, message, int(np.count_nonzero(mapped.ignore))))
-    notes += class_notes(names)
-    mapped = replace(
-        mapped,
-        classes=names,
-        class_ids=ids,
-        listed={name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()},
-        groups=_groups(table, new_label, ids),
-        class_map=rules.text,
-    )
-    return _noted(rules, mapped, [*notes, *([_effect(rules, [(GT, table)])] if effect else [])])
+    notes += [*class_notes(names), *([_effect(rules, [(GT, table)])] if effect else [])]
+    return replace(mapped, notes=tuple(notes))
 
 
 def map_detections(
@@ -298,22 +292,20 @@ def map_detections(
         message = f"the map does not name {join_names(sorted(unnamed))} ({count} detections)"
         hint = 'map each, also to itself, or use rest = "-" or "keep"'
         _refuse(rules.path, "[dt] rest", message, hint)
-    if truths is None:
-        names, ids = _new_classes(table, of_class)
-    else:
+    names, ids = _new_classes(table, of_class)
+    if truths is not None:
         before, truth = truths
         new = {rule.to for name, rule in zip(table.classes, of_class, strict=True) if name in used}
         unknown = sorted(new.difference(truth.classes, [DROPPED]))
         names, ids = (*truth.classes, *unknown), (*truth.class_ids, *unknown)
-    label = indices_in([rule.to for rule in of_class], names)[table.label]
-    mapped = _without_dropped(rules, replace(table, label=label, classes=names, class_ids=ids))
-    notes = [note for note in table.notes if note.code not in _OF_CLASSES]
+    new_label = indices_in([rule.to for rule in of_class], names)
+    mapped = _mapped(rules, table, (names, ids), new_label)
     if truths is None:
-        return _noted(rules, mapped, [*notes, _effect(rules, [(DT, table)])])
+        return replace(mapped, notes=(*mapped.notes, _effect(rules, [(DT, table)])))
     without_file = any(note.code == "classes-without-file" for note in table.notes)
-    notes += _notes_on_classes(mapped, truth, without_file=without_file)
+    notes = *mapped.notes, *_notes_on_classes(mapped, truth, without_file=without_file)
     known = mapped.label < len(truth.classes)
-    if len(mapped) and not known.any() and AS_IS not in mapped.notes:
+    if len(mapped) and not known.any() and AS_IS not in notes:
         message = (
             "no class in common with the ground truth after the class map (detections: "
             f"{join_names(unknown)}; ground truth: {join_names(truth.classes)})"
@@ -322,17 +314,34 @@ def map_detections(
     if mapped.only_known:
         mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
         mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
-    return _noted(rules, mapped, [*notes, _effect(rules, [(GT, before), (DT, table)])])
+    return replace(mapped, notes=(*notes, _effect(rules, [(GT, before), (DT, table)])))
 
 
-def _without_dropped(rules: ClassMap, table: Table) -> Table:
-    """Return the table without rows whose label is -1; raise InputError if that leaves none."""
-    kept = np.flatnonzero(table.label >= 0)
+def _mapped(
+    rules: ClassMap,
+    table: Table,
+    classes: tuple[tuple[str, ...], tuple[Name, ...]],
+    new_label: Integers,
+    **changes: Any,
+) -> Table:
+    """Return the table with other classes, without dropped rows and notes on its classes.
+
+    Its files have the map among their reading options. Raise InputError if no row is left.
+    """
+    label, option = new_label[table.label], {"class_map": rules.text}
+    kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
         rows = _ROWS[GT if isinstance(table, GroundTruth) else DT] + "s"
         message = f"every class with {rows} is dropped ({len(table)} {rows})"
         _refuse(rules.path, "", message, "keep at least one class")
-    return table if len(kept) == len(table) else table.select(kept).compact()
+    files = [
+        file._replace(reading=tuple(sorted((dict(file.reading) | option).items())))
+        for file in table.files
+    ]
+    changes |= {"label": label, "classes": classes[0], "class_ids": classes[1]}
+    changes["notes"] = tuple(note for note in table.notes if note.code not in _OF_CLASSES)
+    mapped = replace(table, **changes, files=tuple(files))
+    return mapped if len(kept) == len(table) else mapped.select(kept).compact()
 
 
 def _new_classes(
@@ -387,16 +396,6 @@ def _notes_on_classes(
     if without_file:
         used = [mapped.classes[k] for k in np.unique(mapped.label).tolist()]
         yield from nonzero_notes(classes_without_file(truth, used))
-
-
-def _noted(rules: ClassMap, table: Table, notes: Sequence[Note]) -> Table:
-    """Return a table with notes, whose files have the map among their reading options."""
-    option = {"class_map": rules.text}
-    files = (
-        file._replace(reading=tuple(sorted((dict(file.reading) | option).items())))
-        for file in table.files
-    )
-    return replace(table, notes=tuple(notes), files=tuple(files))
 
 
 def _effect(rules: ClassMap, sides: Sequence[tuple[str, GroundTruth | Detections]]) -> Note:
