@@ -62,7 +62,6 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
-from detap.tables.notes import extra_images_note
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
@@ -390,7 +389,7 @@ def read_detections(
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.classes
     )
-    image, image_notes = _image_indices(lines, ground_truth, limits)
+    image, extra, image_notes = _image_indices(lines, ground_truth, limits)
     sizes = ground_truth.image_sizes
     if sizes is not None:
         sizes = np.vstack([sizes, [np.nan, np.nan]])  # of the image -1
@@ -398,12 +397,11 @@ def read_detections(
     known = () if by_name else ground_truth.class_ids
     unknown_classes = [name for name in lines.classes if name not in set(known)]
     label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
-    extra = len(np.unique(lines.image[image < 0])) if len(lines) else 0
     columns, rows = detections_of(
         ground_truth,
         known,
         unknown_classes,
-        (image < 0, extra_images_note(0, extra)),
+        extra,
         image=image,
         label=label,
         corners=corners,
@@ -473,17 +471,18 @@ def _source(lines: Lines, limits: Limits, as_is: bool, box_format: str) -> Sourc
 
 def _image_indices(
     lines: Lines, truth: GroundTruth, limits: Limits
-) -> tuple[Integers, tuple[Note, ...]]:
-    """Return the ground truth's image of each box, and notes; refuse unknown ones with boxes."""
+) -> tuple[Integers, tuple[Flags, Note], tuple[Note, ...]]:
+    """Return the image of each box, those to leave out, and notes; refuse unknown images."""
     filled = np.diff(lines.end, prepend=0) > 0
     names = list(compress(lines.images, filled.tolist()))
     known, notes = id_mapping.image_indices(truth, set(names), lines.file_names)
     numbers = np.array([known.get(name, -1) for name in lines.images], np.int32)
     image = numbers[lines.image] if len(lines) else np.zeros(0, np.int32)
     of_rows, problems = (lines.image, lines.images), lines.problems
-    id_mapping.check_images(image, of_rows, truth, problems, limits=limits, location=lines.location)
+    where = lines.location
+    extra = id_mapping.check_images(image, of_rows, truth, problems, limits=limits, location=where)
     problems.raise_any()
-    return image, notes
+    return image, extra, notes
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:

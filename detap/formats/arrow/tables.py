@@ -56,7 +56,7 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import INSIST, class_map_hint, extra_images_note
+from detap.tables.notes import INSIST, class_map_hint
 
 _NAMES = ("category_id", "category", "id")
 _NUMBERS = ("score", "area", *FLAGS)
@@ -397,14 +397,14 @@ def _detection_columns(
     check_scores(score, table.located)
     image = indices_in(table.images.number, truth.images)[table.image]
     names, problems = (table.image, list(table.images.number)), table.problems
-    check_images(image, names, truth, problems, limits=table.limits, location=table.location)
+    limits, location = table.limits, table.location
+    extra = check_images(image, names, truth, problems, limits=limits, location=location)
     problems.raise_any()
-    extra = extra_images_note(0, len(np.unique(table.image[image < 0])))
     return detections_of(
         truth,
         truth.class_ids,
         unknown,
-        (image < 0, extra),
+        extra,
         image=image,
         label=label,
         corners=table.corners,

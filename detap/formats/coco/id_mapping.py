@@ -28,12 +28,13 @@ from detap.io.stream import refuse
 from detap.tables.detection import (
     SAMPLED_IMAGES,
     Detections,
+    Flags,
     GroundTruth,
     Integers,
     Name,
     distinct_name,
 )
-from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_problem
+from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_note, extra_images_problem
 from detap.text_input import is_whole, join_names
 
 _MIN_RATIO = 4
@@ -144,25 +145,27 @@ def check_images(
     *,
     limits: Limits,
     location: Callable[[int], str],
-) -> None:
-    """Add the problem of detections of images, -1, that the ground truth lacks.
+) -> tuple[Flags, Note]:
+    """Return the flags of rows of unknown images, -1, and their note; or add their problem.
 
     `names` are the index (N,) of each row's image among those of the results, and their names.
     """
     unknown, (rows, ids) = np.flatnonzero(image < 0), names
+    counts = len(unknown), len(np.unique(rows[unknown]))
+    left_out = image < 0, extra_images_note(*counts)
     if not limits.refuses_images(len(unknown), len(image)):
-        return
+        return left_out
     if len(unknown) == len(image):
         problems.instead(no_common_id("image_id", ids, truth.images), SAME_IMAGES)
-        return
+        return left_out
     name = ids[rows[unknown[0]]]
     other = other_type(name, truth.images)
     message = f"image_id {short_json(name)} is not in the ground truth{other}"
-    counts = len(unknown), len(np.unique(rows[unknown]))
     stems = any(type(ids[row]) is type(name) for row in np.unique(rows[image >= 0]))
     hint = _ambiguous_number(name, truth.images) or ("" if other and not stems else SAME_IMAGES)
     located = problems.file, location(int(unknown[0]))
     problems.extend(extra_images_problem(located, message, *counts, hint))
+    return left_out
 
 
 def _ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:

@@ -44,7 +44,7 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
-from detap.tables.notes import class_map_hint, extra_images_note
+from detap.tables.notes import class_map_hint
 from detap.text_input import join_names
 
 
@@ -211,7 +211,8 @@ class ResultsFile:
         if class_names is not class_ids:
             notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
         limits, images = self._document.limits, (image.rows, image.names)
-        check_images(image_index, images, truth, problems, limits=limits, location=self._where)
+        where = self._where
+        extra = check_images(image_index, images, truth, problems, limits=limits, location=where)
         self._check_category_types(label, class_names)
         problems.raise_any()
         score, score_notes = self._scores()
@@ -235,13 +236,12 @@ class ResultsFile:
             unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
         message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
         note = Note("unlabeled-detections-dropped", message, severity="info")
-        extra = len(image.index.keys() - index_by_id.keys())
         table, self._origin = detections_of(
             truth,
             class_ids,
             unknown,
             (unlabeled, note),
-            (image_index < 0, extra_images_note(0, extra)),
+            extra,
             image=image_index,
             label=label_index,
             corners=corners,
