@@ -138,16 +138,13 @@ class Classification(_AtK):
             unused |= dict.fromkeys(("divisor", "no_relevant"), "it requires --k")
         return unused
 
-    def with_curve(self, curve: Curve) -> "Classification":
-        """Return this protocol with another curve, and a recall grid that fits it."""
-        grids: dict[str, Any] = {"11-point": "matlab", "101-point": "linspace"}
-        fits = curve not in grids or curve == f"{len(RECALL_GRIDS[self.recall_grid])}-point"
-        return replace(self, curve=curve, recall_grid=self.recall_grid if fits else grids[curve])
-
     def with_changes(self, **changes: Any) -> "Classification":
         """Return this protocol with other values, and a recall grid that fits the curve."""
-        protocol = self.with_curve(changes.pop("curve")) if "curve" in changes else self
-        return replace(protocol, **changes)
+        grids = {"11-point": "matlab", "101-point": "linspace"}
+        curve = changes.get("curve", "")
+        if curve in grids and curve != f"{len(RECALL_GRIDS[self.recall_grid])}-point":
+            changes = {"recall_grid": grids[curve]} | changes
+        return replace(self, **changes)
 
 
 Classification.presets = {

@@ -317,7 +317,7 @@ def test_signatures_list_changed_fields() -> None:
         "protocol:hashing|divisor:hits|tie-break:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"
         "detap:1.0"
     )
-    curve = protocols.classification("voc2012").with_curve("101-point")
+    curve = protocols.classification("voc2012").with_changes(curve="101-point")
     assert curve.signature("1.0") == (
         "protocol:voc2012|curve:101-point|recall-grid:linspace|detap:1.0"
     )
