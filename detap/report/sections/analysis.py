@@ -84,26 +84,16 @@ class Analysis:
         # best-F1 scores of each class and overall. The last is the lowest of both detectors.
         swept, scores = self.sweeps.best, self.sweeps.overall.score
         both = [self] if self.before is None else [self, self.before]
-        lowest = min(
-            (
-                score
-                for analysis in both
-                if (score := analysis.match_results.run.lowest_score) is not None
-            ),
-            default=None,
-        )
+        lowest_scores = (analysis.match_results.run.lowest_score for analysis in both)
+        lowest = min((score for score in lowest_scores if score is not None), default=None)
         if lowest is not None and (not len(scores) or lowest < scores[-1]):
             scores = np.append(scores, lowest)  # of a detection that is not counted, or earlier
         requested = [] if self.score is None else [self.score]
         if len(scores) <= _BY_SCORE + _BY_RANK:
             return np.unique(np.append(scores, requested))[::-1]
         even = np.linspace(scores[0], scores[-1], _BY_SCORE)
-        indices = np.concatenate(
-            [
-                np.searchsorted(-scores, -even),
-                np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64),
-            ]
-        )
+        ranks = np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64)
+        indices = np.concatenate([np.searchsorted(-scores, -even), ranks])
         chosen = scores[np.clip(indices, 0, len(scores) - 1)]
         best = np.array([*(point.score for point in (swept.overall, *swept.by_class)), *requested])
         return np.unique(np.concatenate([chosen, best[~np.isnan(best)]]))[::-1]

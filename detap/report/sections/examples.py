@@ -66,11 +66,8 @@ _WHY = {
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     """Yield the worst images, most confident errors and possible label errors."""
-    match_results, errors, score = (
-        analysis.above.match_results,
-        analysis.above.errors,
-        analysis.score,
-    )
+    above, score = analysis.above, analysis.score
+    match_results, errors = above.match_results, above.errors
     worst = worst_images(match_results, max_count=value)
     names = match_results.run.ground_truth.images
     images = rows_of(WorstImage(worst, image=[names[image] for image in worst.image.tolist()]))
