@@ -148,7 +148,7 @@ def _conclusion(data: DataSets, name: str) -> str:
 
 
 def _params(data: DataSets, name: str) -> dict[Column, str]:
-    """Return what the summary has behind the value of a metric."""
+    """Return the columns and texts behind the value of a metric in the summary."""
     lowest, value = data.minimum(name)
     texts = (fraction(data.median(name), 4), fraction(value, 4))
     params = dict(zip(columns_of("text", "median", "minimum"), texts, strict=True))
