@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.cli.conftest import coco, detap, voc
+from tests.cli.conftest import coco, command, detap, voc
 from tests.depth import PROFILE, sampled
 
-__all__ = ["coco", "detap", "voc"]
+__all__ = ["coco", "command", "detap", "voc"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -135,6 +135,12 @@ def detap(capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
+@pytest.fixture
+def command(detap: Run) -> Run:
+    """Return the same function, for modules that import a package of its name."""
+    return detap
+
+
 def spawn(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the real command until it exits."""
     return subprocess.run(

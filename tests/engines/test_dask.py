@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Ended, Run
 from tests.shards import JSON, PAIRS, SHARDS, WHOLE, shards
 
-__all__ = ["detap", "shards"]
+__all__ = ["shards"]
 
-Run = Callable[..., Ended]
 
 distributed = pytest.importorskip("distributed")
 

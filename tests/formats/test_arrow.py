@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.io.limits import Limits
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as run
+from tests.cli.conftest import Run
 from tests.formats.arrow_files import (
     SIDES,
     WRITERS,
@@ -30,10 +28,6 @@ from tests.formats.arrow_files import (
     write_stream,
 )
 from tests.formats.coco_files import RESULTS, TRUTH
-
-__all__ = ["run"]
-
-Run = Callable[..., Ended]
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
@@ -660,10 +654,10 @@ def files(tmp_path: Path) -> Path:
     ("gt", "dt"),
     [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
 )
-def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, run: Run) -> None:
+def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, command: Run) -> None:
     call = ("eval", "--output-format", "json")
-    expected = run(*call, "--gt", files / "gt.json", "--dt", files / "dt.json")
-    ended = run(*call, "--gt", files / gt, "--dt", files / dt)
+    expected = command(*call, "--gt", files / "gt.json", "--dt", files / "dt.json")
+    ended = command(*call, "--gt", files / gt, "--dt", files / dt)
     assert ended.status == 0, ended.err
     mine, theirs = json.loads(ended.out), json.loads(expected.out)
     assert mine["summary"] == theirs["summary"]
@@ -674,7 +668,7 @@ def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, ru
         assert record["sha256"] == hashlib.sha256((files / path).read_bytes()).hexdigest()
 
 
-def test_detections_from_standard_input(files: Path, run: Run) -> None:
+def test_detections_from_standard_input(files: Path, command: Run) -> None:
     call = ("eval", "--gt", str(files / "gt.parquet"), "--output-format", "json", "--dt")
     piped = subprocess.run(
         [sys.executable, "-m", "detap", *call, "-"],
@@ -683,19 +677,19 @@ def test_detections_from_standard_input(files: Path, run: Run) -> None:
         check=False,
     )
     assert piped.returncode == 0, piped.stderr
-    expected = run(*call, files / "dt.parquet")
+    expected = command(*call, files / "dt.parquet")
     assert json.loads(piped.stdout)["summary"] == json.loads(expected.out)["summary"]
 
 
-def test_slices_by_a_column(files: Path, run: Run) -> None:
+def test_slices_by_a_column(files: Path, command: Run) -> None:
     call = ("--gt", files / "gt.parquet", "--dt", files / "dt.json", "--slice-by", "weather")
-    ended = run("eval", *call, "--fail-under", "AP=0", "--output-format", "json")
+    ended = command("eval", *call, "--fail-under", "AP=0", "--output-format", "json")
     assert ended.status == 0, ended.err
     assert set(json.loads(ended.out)["slices"]) == {"weather=rain", "weather=sun"}
     truth = truth_columns(TRUTH)
     truth["weather"] = ["sun", "rain", "sun", "sun"]
     write_parquet(table(truth), files / "gt.parquet")
-    ended = run("eval", *call, "--fail-under", "AP=0")
+    ended = command("eval", *call, "--fail-under", "AP=0")
     assert ended.status == 2
     message = "image 2 has two values of weather: 'rain', 'sun'; use one value per image\n"
     assert f"{files / 'gt.parquet'}: {message}" in ended.err

@@ -1,7 +1,7 @@
 """COCO files of real tools: stems as ids, class numbers with a ground truth of class names."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +15,16 @@ from detap.formats.coco.format import placeholder_ground_truth
 from detap.formats.coco.truth import listed_file_names
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.coco_files import odd_fields, result_columns
+from tests.formats.exports import write
 from tests.formats.voc_files import item, tree, xml
 
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 NAMES = ("cat", "dog", "owl")
 
 
 def record(image: Any, label: Any, box: Sequence[float], score: float = 0.5) -> dict[str, Any]:
     return {"image_id": image, "category_id": label, "bbox": [*box], "score": score}
-
-
-def write(path: Path, document: Any) -> Path:
-    path.write_text(document if isinstance(document, str) else json.dumps(document))
-    return path
 
 
 def coco_truth(

@@ -12,9 +12,6 @@ import pytest
 
 import detap
 from tests.cli.conftest import Run
-from tests.cli.conftest import detap as command
-
-__all__ = ["command"]
 
 Record = dict[str, Any]
 FOLDER = "coco-val2014-100"

@@ -9,10 +9,7 @@ import pytest
 import detap
 from detap import InputError, UsageError
 from detap.formats.catalogue import FORMATS
-from tests.cli.conftest import detap as command
 from tests.formats.voc_files import write
-
-__all__ = ["command"]
 
 
 def xml(name: str) -> str:

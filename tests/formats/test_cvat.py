@@ -1,7 +1,6 @@
 """CVAT for images 1.1: valid and invalid input."""
 
 import gzip
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,6 @@ import pytest
 from detap import formats
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 CVAT = FORMATS["cvat"]
 fits, placeholder_ground_truth = CVAT.fits, CVAT.placeholder

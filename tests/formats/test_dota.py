@@ -22,12 +22,8 @@ from detap.formats.dota import (
 from detap.io.limits import Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.text_files import written
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 HEAD = "imagesource:GoogleEarth\ngsd:0.146"
 SHIP = "0 0 10 0 10 10 0 10"

@@ -14,13 +14,9 @@ import pytest
 
 import detap
 from detap import Detections, GroundTruth, InputError
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command
+from tests.cli.conftest import Run
 from tests.formats.voc_files import write
 
-__all__ = ["command"]
-
-Run = Callable[..., Ended]
 SIZES = "yolo-voc-100/sizes.csv"
 PATHS = {"image_sizes", "class_names", "dt_class_names"}
 

@@ -12,6 +12,7 @@ from detap.checks.boxes import failed_box_checks
 from detap.cli import main
 from detap.errors import InputError
 from detap.formats.detection import detect_format, matching_formats
+from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
 OURS = ("tfcsv", "createml", "via", "datumaro", "supervisely")
@@ -408,13 +409,8 @@ def instances(**more: Any) -> dict[str, Any]:
     }
 
 
-def written(path: Path, document: object) -> Path:
-    path.write_text(json.dumps(document), "utf-8")
-    return path
-
-
 def test_the_parent_of_all_categories_is_no_class(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(written(tmp_path / "gt.json", instances()))
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", instances()))
     assert truth.classes == ("dog", "cat")
     assert truth.class_ids == (1, 2)
     assert truth.label.tolist() == [0, 0]
@@ -438,7 +434,7 @@ def test_other_categories_0_are_classes(tmp_path: Path, change: dict[str, Any]) 
     document = instances(**change)
     if len(document["categories"]) == 1:
         document["annotations"][0]["category_id"] = document["annotations"][1]["category_id"] = 0
-    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document))
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", document))
     assert truth.class_ids[0] == 0
 
 
@@ -468,7 +464,7 @@ def test_a_rotated_box_may_be_too_large(tmp_path: Path) -> None:
     document = instances()
     document["annotations"][1] |= {"bbox": [0, 0, 1e154, 1e154], "area": 1}
     document["annotations"][1]["attributes"] = {"rotation": 45}
-    path = written(tmp_path / "gt.json", document)
+    path = write(tmp_path / "gt.json", document)
     (said,) = refused(path, shapes="bbox", as_is=True)
     assert said == ": annotations[1]: the area of the bounding box overflows; correct the box"
 
@@ -479,7 +475,7 @@ def test_a_rotation_beyond_a_turn_is_read_with_a_note(
 ) -> None:
     document = instances()
     document["annotations"][1]["attributes"] = {"rotation": degrees}
-    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document), shapes="bbox")
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", document), shapes="bbox")
     assert truth.corners[1].tolist() == pytest.approx([20, 10, 40, 50])
     assert {note.code: note.count for note in truth.notes}.get("angles-beyond-a-turn") == count
 
@@ -488,7 +484,7 @@ def test_a_rotation_beyond_a_turn_is_read_with_a_note(
 def test_other_attributes_are_no_rotation(tmp_path: Path, rotation: object) -> None:
     document = instances()
     document["annotations"][0]["attributes"] = {"rotation": rotation}
-    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document))
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", document))
     assert truth.corners[0].tolist() == [10, 20, 50, 40]
 
 
@@ -501,25 +497,25 @@ def test_images_of_several_annotators_are_merged(tmp_path: Path) -> None:
     ]
     document = instances(images=images, annotations=annotations)
     path = tmp_path / "gt.json"
-    assert detap.read_ground_truth(written(path, document)).images == (0, 1, 2, 3, 4)
+    assert detap.read_ground_truth(write(path, document)).images == (0, 1, 2, 3, 4)
     document["info"] = {"contributor": "Label Studio"}
-    truth = detap.read_ground_truth(written(path, document))
+    truth = detap.read_ground_truth(write(path, document))
     assert truth.images == (0, 1, 3, 4)
     assert truth.image.tolist() == [0, 1, 0, 2, 3]
     assert {note.code: note.count for note in truth.notes}["images-of-several-annotators"] == 1
     document["info"] = ["Label Studio"]
-    assert len(detap.read_ground_truth(written(path, document)).images) == 5
+    assert len(detap.read_ground_truth(write(path, document)).images) == 5
 
 
 def test_results_that_list_images_match_by_file_name(tmp_path: Path) -> None:
     """The ids of two images are exchanged."""
     images = [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 80} for k in (0, 1)]
-    truth = detap.read_ground_truth(written(tmp_path / "gt.json", instances(images=images)))
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", instances(images=images)))
     listed = [{"id": 0, "file_name": "x/1.jpg"}, {"id": 1, "file_name": "0.jpg"}]
     record = {"category_id": 1, "bbox": [10, 20, 40, 20], "score": 0.5}
     records = [{**record, "image_id": 0}, {**record, "image_id": 1}, {**record, "image_id": 1}]
     document = {"images": listed, "annotations": records}
-    detections = detap.read_detections(written(tmp_path / "dt.json", document), truth)
+    detections = detap.read_detections(write(tmp_path / "dt.json", document), truth)
     assert detections.image.tolist() == [1, 0, 0]
     assert {"images-matched-by-name": 2}.items() <= {
         note.code: note.count for note in detections.notes

@@ -13,10 +13,8 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.read import reader_options
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Run, detap
+from tests.cli.conftest import Run
 from tests.formats.helpers import codes
-
-__all__ = ["detap"]
 
 TWO = (
     "coco-keypoints|keypoint-keys:keypoints,foot_kpts|sigmas:0.1,0.2,0.3"

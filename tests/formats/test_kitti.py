@@ -15,12 +15,8 @@ from detap.formats.detection import detect_format
 from detap.formats.kitti import read_detections, read_ground_truth
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.text_files import written
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 TAIL = "-1 -1 -1 -1000 -1000 -1000 -10"
 CAR = f"Car 0.10 1 -1.57 10.5 20 60.5 70 {TAIL}"

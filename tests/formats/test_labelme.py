@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,6 @@ from detap.evaluation.detection import evaluate
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.protocols import Protocol
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 LABELME = FORMATS["labelme"]
 fits = LABELME.fits

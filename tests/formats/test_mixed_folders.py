@@ -15,15 +15,11 @@ from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.io.limits import Limits
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command
+from tests.cli.conftest import Run
 from tests.formats import test_via as via
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
-__all__ = ["command"]
-
-Run = Callable[..., Ended]
 SIZE = 50, 40
 Corners = tuple[float, float, float, float]
 Make = Callable[[str, str, Corners], dict[str, Any]]

@@ -15,11 +15,7 @@ from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.problems import Problems
 from detap.tables.detection import GroundTruth
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 TREE = {
     "LabelName": "root",

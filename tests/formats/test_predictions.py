@@ -15,10 +15,7 @@ import detap
 from detap import GroundTruth, InputError
 from detap.formats.detection import detect_format, matching_formats
 from tests.cli.conftest import Ended, Run
-from tests.cli.conftest import detap as command
 from tests.formats.voc_files import write
-
-__all__ = ["command"]
 
 TRUTH = "coco-val2014-100/instances_val2014_100.json"
 AP = 0.504580699

@@ -1,7 +1,6 @@
 """Inputs of two formats: images match by file stem, classes by name."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,7 @@ from detap import read_detections, read_ground_truth
 from detap.errors import InputError
 from detap.formats.stem_matching import by_stem, without_suffix
 from detap.tables.detection import GroundTruth
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 BOX = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
 

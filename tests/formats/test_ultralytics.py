@@ -4,7 +4,6 @@ The presets `ultralytics-pose` and `coco-polygon` have their reference values he
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,9 @@ import pytest
 import detap
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS, default_protocol
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command_fixture
+from tests.cli.conftest import Run
 from tests.formats.helpers import codes, png
 from tests.formats.voc_files import write
-
-command = command_fixture
 
 JSON, TXT = "predictions/predictions.json", "predictions/labels"
 
@@ -63,7 +59,7 @@ def test_by_command(
     case: tuple[str, str, str, str],
     real_data: Path,
     tmp_path: Path,
-    command: Callable[..., Ended],
+    command: Run,
 ) -> None:
     task, predictions, block, preset = case
     folder = data_of(real_data, task)
@@ -189,9 +185,7 @@ def test_a_pose_model_needs_keypoints(real_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["segm", "keypoints", "polygon"])
-def test_another_geometry_than_that_of_the_rows(
-    option: str, real_data: Path, command: Callable[..., Ended]
-) -> None:
+def test_another_geometry_than_that_of_the_rows(option: str, real_data: Path, command: Run) -> None:
     """Of plain boxes: an error, except for polygons, which boxes are too."""
     folder = real_data / "yolo-voc-100"
     if not folder.is_dir():

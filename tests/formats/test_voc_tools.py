@@ -1,19 +1,14 @@
 """VOC XML of labelImg, CVAT and Roboflow, and text of Cartucho's and Padilla's tools."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from detap import read_ground_truth
 from detap.tables.detection import GroundTruth
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.voc_files import write
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 LABELIMG = """<annotation>
 \t<folder>photos</folder>

@@ -1,7 +1,6 @@
 """YOLO rows with more than boxes: keypoints, polygons, oriented boxes."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,9 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command_fixture
+from tests.cli.conftest import Run
 from tests.formats.helpers import codes, png
 from tests.formats.voc_files import write
-
-command = command_fixture
-Command = Callable[..., Ended]
 
 SQUARE = "0 .2 .2 .8 .2 .8 .8 .2 .8"
 DIAMOND = "0 .5 .2 .8 .5 .5 .8 .2 .5"
@@ -215,7 +210,7 @@ def test_equal_bounds_are_not_repeated_rows(tmp_path: Path) -> None:
     assert codes(truth)["repeated-rows"] == 1
 
 
-def test_labels_of_four_corners_and_predicted_boxes(tmp_path: Path, command: Command) -> None:
+def test_labels_of_four_corners_and_predicted_boxes(tmp_path: Path, command: Run) -> None:
     """Oriented boxes or polygons? Only --shapes or --task decides."""
     data = data_set(tmp_path, DIAMOND, f"0 {BOX} .9")
     given = "eval", str(data), str(tmp_path / "run"), "--dt-format", "yolo"

@@ -1,18 +1,14 @@
 """Invalid pose, segmentation and oriented-box files: status 2, the place, and no number."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command_fixture
+from tests.cli.conftest import Ended, Run
 from tests.formats.helpers import png
 from tests.formats.voc_files import write
-
-command = command_fixture
 
 POSE = "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1"
 """A box with two keypoints."""
@@ -24,7 +20,7 @@ DIAMOND = "0 .5 .2 .8 .5 .5 .8 .2 .5"
 
 def run(
     folder: Path,
-    command: Callable[..., Ended],
+    command: Run,
     labels: Any,
     predictions: Any,
     yaml: str = "",
@@ -110,7 +106,7 @@ def test_a_description_of_poses(
     options: tuple[str, ...],
     message: str,
     tmp_path: Path,
-    command: Callable[..., Ended],
+    command: Run,
 ) -> None:
     check(run(tmp_path, command, POSE, POSED, yaml, *options), message)
 
@@ -175,9 +171,7 @@ def predicted(labels: str) -> str:
 @pytest.mark.parametrize(
     ("first", "line"), [(first, line) for first, lines in LABELS.items() for line in lines]
 )
-def test_a_line_of_labels(
-    first: str, line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
+def test_a_line_of_labels(first: str, line: str, tmp_path: Path, command: Run) -> None:
     yaml, options = GIVEN[first]
     done = run(tmp_path, command, f"{first}\n{line}", predicted(first), yaml, *options)
     check(done, f"labels/a.txt: {LABELS[first][line]}")
@@ -186,9 +180,7 @@ def test_a_line_of_labels(
 @pytest.mark.parametrize(
     ("first", "line"), [(first, line) for first, lines in PREDICTIONS.items() for line in lines]
 )
-def test_a_line_of_predictions(
-    first: str, line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
+def test_a_line_of_predictions(first: str, line: str, tmp_path: Path, command: Run) -> None:
     yaml, options = GIVEN[first]
     done = run(tmp_path, command, first, f"{predicted(first)}\n{line}", yaml, *options)
     message = PREDICTIONS[first][line]
@@ -237,13 +229,13 @@ def test_a_record(
     changes: dict[str, Any],
     message: str,
     tmp_path: Path,
-    command: Callable[..., Ended],
+    command: Run,
 ) -> None:
     yaml, options = GIVEN[labels]
     check(run(tmp_path, command, labels, [RECORDS[labels] | changes], yaml, *options), message)
 
 
-def test_a_record_without_corners(tmp_path: Path, command: Callable[..., Ended]) -> None:
+def test_a_record_without_corners(tmp_path: Path, command: Run) -> None:
     record = {key: value for key, value in RECORDS[DIAMOND].items() if key != "poly"}
     check(run(tmp_path, command, DIAMOND, [record]), "[0]: bbox is missing")
 
@@ -268,7 +260,7 @@ def test_a_record_without_corners(tmp_path: Path, command: Callable[..., Ended])
     ],
 )
 def test_other_rows_than_segments(
-    case: tuple[Any, Any, tuple[str, ...], str], tmp_path: Path, command: Callable[..., Ended]
+    case: tuple[Any, Any, tuple[str, ...], str], tmp_path: Path, command: Run
 ) -> None:
     labels, predictions, options, message = case
     check(run(tmp_path, command, labels, predictions, "", *options), message)
@@ -288,7 +280,7 @@ def test_other_rows_than_segments(
     ],
 )
 def test_a_run_of_another_task(
-    case: tuple[str, str, str, tuple[str, ...], str], tmp_path: Path, command: Callable[..., Ended]
+    case: tuple[str, str, str, tuple[str, ...], str], tmp_path: Path, command: Run
 ) -> None:
     args, yaml, labels, options, message = case
     write(tmp_path, {"run/args.yaml": args})

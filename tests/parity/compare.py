@@ -31,6 +31,13 @@ def assert_same_numbers(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert_same_bits(list(ours.values()), list(theirs.values()), ", ".join(ours))
 
 
+def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
+    """Fail unless the metrics of the summary have these values; None is undefined."""
+    for name, value in expected.items():
+        ours = result.summary[name]
+        assert np.isnan(ours) if value is None else ours == value, name
+
+
 class Cell(NamedTuple):
     """A reference's matches of one image and class, by descending score."""
 

@@ -25,7 +25,12 @@ from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
-from tests.parity.compare import assert_same_bits, assert_same_matches, cells_of_coco
+from tests.parity.compare import (
+    assert_numbers,
+    assert_same_bits,
+    assert_same_matches,
+    cells_of_coco,
+)
 from tests.parity.sweep.shapes import case
 
 pytestmark = [
@@ -41,12 +46,6 @@ def scored(files: Files, ratio: float = 0.02, **more: Any) -> Result:
     detections = read_detections(files[1], truth, masks=True)
     rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
     return evaluate(truth, detections, rules, **more)
-
-
-def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
-    for name, value in expected.items():
-        ours = result.summary[name]
-        assert np.isnan(ours) if value is None else ours == value, name
 
 
 @pytest.fixture(scope="module")

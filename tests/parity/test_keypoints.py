@@ -21,7 +21,7 @@ from detap.evaluation.detection import evaluate, on_images
 from detap.evaluation.results import Result
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
-from tests.parity.compare import assert_same_bits
+from tests.parity.compare import assert_numbers, assert_same_bits
 from tests.parity.reference import _matches, _nan
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
@@ -60,12 +60,6 @@ def scored(truth: Any, results: Any, protocol: Protocol = RULES, **more: Any) ->
         dt.write_text(json.dumps(results))
         table = read_ground_truth(gt, keypoints=True)
         return evaluate(table, read_detections(dt, table, keypoints=True), protocol, **more)
-
-
-def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
-    for name, value in expected.items():
-        ours = result.summary[name]
-        assert np.isnan(ours) if value is None else ours == value, name
 
 
 def reference_eval(truth: Any, detections: Any, protocol: Protocol = RULES) -> COCOeval:

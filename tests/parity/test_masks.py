@@ -18,7 +18,12 @@ from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
-from tests.parity.compare import assert_same_bits, assert_same_matches, cells_of_coco
+from tests.parity.compare import (
+    assert_numbers,
+    assert_same_bits,
+    assert_same_matches,
+    cells_of_coco,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -44,12 +49,6 @@ def scored(truth: Path, results: Path, protocol: Any = "coco-segm", **more: Any)
     masks = not isinstance(protocol, str) or protocol != "coco"
     table = read_ground_truth(truth, masks=masks)
     return evaluate(table, read_detections(results, table, masks=masks), protocol, **more)
-
-
-def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
-    for name, value in expected.items():
-        ours = result.summary[name]
-        assert np.isnan(ours) if value is None else ours == value, name
 
 
 SEGM = "segm (pycocotools 2.0.11)"
