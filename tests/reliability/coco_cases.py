@@ -566,8 +566,8 @@ refused(
 data = replaced('"cat"', r'"\ud800"', truth)
 says = "has an unpaired surrogate; write it as UTF-8"
 refused("encoding", "lone-surrogate", GT, r"categories\[0\]", f"name {says}", gt=data)
-data = edit("images", 0, id="\ud800")
-refused("encoding", "lone-surrogate-id", GT, r"images\[0\]", f"id {says}", gt=data)
+half = edit("images", 0, id="\ud800")
+refused("encoding", "lone-surrogate-id", GT, r"images\[0\]", f"id {says}", gt=half)
 scored(
     "encoding",
     "spread-out",
