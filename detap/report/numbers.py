@@ -74,7 +74,9 @@ def change(value: float, decimals: int) -> str:
 
 
 def count_change(value: float) -> str:
-    """Format the difference of two counts with its sign."""
+    """Format the difference of two counts with its sign; NaN is undefined."""
+    if isnan(value):
+        return UNDEFINED
     return f"{int(value):+d}" if value else "0"
 
 
