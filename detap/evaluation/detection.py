@@ -17,10 +17,10 @@ from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.match import match_params
-from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
+from detap.evaluation.results import Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.run import EvaluationRun, unscored
 from detap.evaluation.sanity_notes import add_sanity_notes
-from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
+from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
 from detap.formats.class_map import map_tables
@@ -31,17 +31,7 @@ from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
 
-__all__ = [
-    "Curve",
-    "Matches",
-    "Result",
-    "add_sanity_notes",
-    "evaluate",
-    "name_mask",
-    "on_images",
-    "select",
-    "shrink",
-]
+__all__ = ["Matches", "Result", "add_sanity_notes", "evaluate", "on_images", "select"]
 
 
 def evaluate(
