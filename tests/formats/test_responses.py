@@ -28,7 +28,7 @@ Run = Callable[..., Ended]
 
 OPTIONS = ("box_key", "label_key", "box_order", "box_scale")
 SIZE = (640.0, 480.0)
-TRUTH = {
+TRUTH: dict[str, Any] = {
     "images": [
         {"id": 7, "file_name": "day/a.jpg", "width": 640, "height": 480},
         {"id": 8, "file_name": "night/b.png", "width": 1000, "height": 500},

@@ -171,7 +171,7 @@ def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(
 def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> None:
     pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
     pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
-    given = ("a.json", "<b>=b.json", "none.json", "--top", "1")
+    given = ["a.json", "<b>=b.json", "none.json", "--top", "1"]
     assert compare(detap, *given, "-o", "page.html").status == 0
     page = (folder / "page.html").read_text("utf-8")
     assert "<b>" not in page
@@ -184,7 +184,7 @@ def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> Non
     # Detections of two files have no command.
     compare(detap, "a.json", "several=[ab].json", "--merge-images", "-o", "page.html")
     assert "<select" not in (folder / "page.html").read_text("utf-8")
-    given = ("a.json", "x=b.json", "--gt", "gt.json", "--resamples", "0")
+    given = ["a.json", "x=b.json", "--gt", "gt.json", "--resamples", "0"]
     assert detap("compare", *given, "-o", "page.html").status == 0
     page = (folder / "page.html").read_text("utf-8")
     assert "+0.5000</td>" in page
@@ -192,7 +192,7 @@ def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> Non
     ended = compare(detap, "a.json", "b.json", "-o", "page.html")
     assert "a comparison cannot be written as html; use table, json," in ended.err
     assert ended.err.endswith("; for a page: detap report --baseline-detections FIRST\n")
-    given = ("--gt", "gt.json", "--dt", "b.json", "--baseline-detections", "a.json")
+    given = ["--gt", "gt.json", "--dt", "b.json", "--baseline-detections", "a.json"]
     assert detap("report", *given, "-o", "pair.html").status == 0
     assert "dropped by 0.5000" in (folder / "pair.html").read_text("utf-8")
 
