@@ -185,19 +185,20 @@ def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
     assert script is not None
     change = json.loads(script[1])["baseline"]
     numbers = {row.pop("name"): row for row in change["metrics"]}
-    keys = ("before", "now", "difference", "lower_is_better")
+    keys = ("first", "second", "difference", "lower_is_better")
     assert [numbers["MPI"][key] for key in keys] == [1.5, 1, -0.5, True]
     assert not numbers["AP"]["lower_is_better"]
     cat = change["classes"][0]
     assert cat == {
         "name": "cat",
-        "before": pytest.approx(26 / 101),  # the recalls 0 to 0.25
-        "now": pytest.approx(51 / 101),  # and to 0.5
+        "first": pytest.approx(26 / 101),  # the recalls 0 to 0.25
+        "second": pytest.approx(51 / 101),  # and to 0.5
         "difference": pytest.approx(25 / 101),
         "lower_is_better": False,
-        # A report keeps no boxes to resample, and few ground truths have no interval.
-        "interval": None if option == "--baseline" else [None, None],
+        "low": None,  # too few ground truths
+        "high": None,
     }
+    assert change["compared"] == (option != "--baseline")  # a report keeps no boxes to resample
 
 
 @pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no browser")

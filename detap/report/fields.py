@@ -138,7 +138,6 @@ Input = Object(
     ],
     path=field(str, "The path as given."),
     data_set=field(str, "Its name, in a report of several.", required=False),
-    detector=field(str, "Its name, in a report of several.", required=False),
     sha256=field(
         str | None,
         "Digest of the file, not decompressed; of a folder, digest of the lines '<sha256>  "

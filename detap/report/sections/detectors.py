@@ -27,6 +27,14 @@ from detap.report.numbers import fraction
 from detap.report.sections.comparison import MOST_ROWS, top_rows
 from detap.report.sections.selection import selection_blocks
 
+DetectorInput = Object(
+    "DetectorInput",
+    "A file that was read.",
+    others=Any,
+    **Input.fields,
+    detector=field(str, "The name of the detector; absent for ground truth.", required=False),
+)
+
 DetectorRow = Object(
     "DetectorRow",
     "The metrics of a detector, the compared one first.",
@@ -91,7 +99,7 @@ DetectorsReport = report_of(
     "The JSON report of detap compare of several detectors. Undefined metrics are null.",
     signature=field(str, pattern="^protocol:"),
     protocol=dict[str, Any],
-    inputs=list_of(Input),
+    inputs=list_of(DetectorInput),
     conclusion=str,
     summary=Empty,
     detectors=field(list_of(DetectorRow), "The best first.", minItems=2),
