@@ -73,6 +73,10 @@ class Masks(Brief):
             self.points[points],
         )
 
+    def tobytes(self) -> bytes:
+        """Return the bytes of all columns."""
+        return b"".join(column.tobytes() for column in self.arrays)
+
     def measured(self) -> tuple[Floats, Floats]:
         """Return the pixel counts (M,) and bounding boxes x, y, width, height (M, 4)."""
         return _runs.measured(self.sizes, self.run_start, self.runs)

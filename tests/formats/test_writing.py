@@ -53,6 +53,20 @@ def test_corners_that_no_xywh_gives_are_reported() -> None:
     assert to_xywh(corners, box_area)[1].tolist() == [False, True]
 
 
+def test_classes_of_detections_alone_are_no_categories_of_coco(tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["a"], boxes=[[1, 2, 3, 4]], ignore=[True])
+    detections = Detections.from_arrays(
+        image=[1, 1], label=["a", "b"], boxes=[[1, 2, 3, 4]] * 2, score=[0.5, 0.25]
+    )
+    detap.convert(tmp_path / "new", truth, detections, to="coco")
+    written = json.loads((tmp_path / "new" / "instances.json").read_text())
+    assert written["categories"] == [{"id": 1, "name": "a"}]
+    assert [*written["annotations"][0]][-2:] == ["ignore", "iscrowd"]
+    results = json.loads((tmp_path / "new" / "results.json").read_text())
+    records = results if isinstance(results, list) else results["annotations"]
+    assert [record["category_id"] for record in records] == [1, 2]
+
+
 def test_last_bits_that_coco_cannot_store_are_an_info_note(tmp_path: Path) -> None:
     """From 0 to 1 and from 1e-30 to 0.3 no width and height have the product 0.31."""
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1e-30, 0, 0.3, 1]])

@@ -77,7 +77,8 @@ def _instances(
     notes += lost_flags(truth, ["difficult"], "COCO")
     positive = np.ones(len(truth.listed.get("positive", ())), np.bool_)
     notes += lost("positive image labels not supported by COCO", positive)
-    flags = [name for name in _FLAGS if name == "crowd" or getattr(truth, name).any()]
+    used = (name for name in _FLAGS if getattr(truth, name).any())
+    flags = dict.fromkeys((*used, "crowd"))
     columns = {
         "id": _annotation_ids(truth),
         "image_id": _chosen(images, truth.image),
@@ -88,7 +89,8 @@ def _instances(
     }
     letters = {group: letter for letter, group in FREQUENCIES.items()}
     groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
-    of_categories = {"id": categories, "name": truth.classes, "frequency": groups}
+    ids = categories[: len(groups)]
+    of_categories = {"id": ids, "name": truth.classes, "frequency": groups}
     parts = {
         "images": {
             "id": images,
