@@ -529,7 +529,7 @@ class Protocol(ProtocolBase):
             if getattr(self, name) != getattr(Protocol, name):  # the default
                 raise UsageError(
                     f"{name} has no effect with {other} {getattr(self, other)}; leave out "
-                    f"{self.option_of(name)}, or use another --protocol"
+                    f"{self._option_of(name)}, or use another --protocol"
                 )
 
     def _check_iou_type(self) -> None:
@@ -637,7 +637,7 @@ class Protocol(ProtocolBase):
         ]
         if self.drop_where and "score" in conditions.names(self.drop_where):
             changed.append("drop_where")
-        return [self.option_of(name) for name in changed]
+        return [self._option_of(name) for name in changed]
 
     def without_scores(self) -> "Protocol":
         """Return the protocol for detections without scores: nothing that ranks them is left.
@@ -696,7 +696,7 @@ class Protocol(ProtocolBase):
         plain = {"verified": "all", "not_exhaustive": "count"}
         used = {name: value for name, value in plain.items() if getattr(self, name) != value}
         if used:
-            options = " ".join(f"{self.option_of(name)} {value}" for name, value in used.items())
+            options = " ".join(f"{self._option_of(name)} {value}" for name, value in used.items())
             raise UsageError(
                 f"protocol {self.name} uses the class lists of images, which this analysis "
                 f"ignores; {hint}, or evaluate every class: {options}"

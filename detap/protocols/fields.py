@@ -864,11 +864,11 @@ class ProtocolBase:
         idle = self._idle()
         for name in changed:
             if name in idle:
-                option = self.option_of(name)
+                option = self._option_of(name)
                 raise UsageError(f"{option} has no effect: {idle[name]}; leave out {option}")
 
     @classmethod
-    def option_of(cls, name: str) -> str:
+    def _option_of(cls, name: str) -> str:
         """Return the option that sets a field."""
         return next(item.option for item in protocol_fields(cls) if item.name == name)
 
