@@ -135,6 +135,8 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
 def counts_of_detections(table: Detections, ground_truth: GroundTruth | None) -> BoxCounts:
     """Return the counts of one input of detections."""
     counts = BoxCounts.of(None, table)
+    if table.responses is not None:  # of a model: their sizes are noted only
+        counts = counts._replace(detections_backward=0)
     if ground_truth is None:
         return counts
     return counts._replace(known=int((table.label < len(ground_truth.classes)).any()))

@@ -480,6 +480,20 @@ def test_a_dialect_whose_boxes_have_no_label(tmp_path: Path) -> None:
     assert message(tmp_path, jsonl(*lines, *LINES), dialect="cogvlm") == expected
 
 
+def test_swapped_corners_are_false_positives(tmp_path: Path) -> None:
+    """Boxes of a model are not corrected, however many are swapped, nor is the run refused."""
+    swapped = CAT.replace("100, 100, 200, 200", "200, 200, 100, 100")
+    lines = [{"image": 7, "response": swapped}, {"image": 8, "response": LIGHT}]
+    one, other = (write(tmp_path / f"{n}.jsonl", jsonl(lines[n])) for n in (0, 1))
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", TRUTH))
+    options: dict[str, Any] = {"dialect": "qwen3-vl", "missing_responses": "empty"}
+    several = detap.read_detections([one, other], truth, **options)
+    for table in (read(tmp_path, jsonl(*lines)), several):
+        assert notes_of(table)["detections-negative-size"][1:] == (1, "warning")
+        result = detap.evaluate(truth, table)
+        assert (result.summary["P"], result.summary["R"]) == (0.5, 0.5)
+
+
 def test_several_files(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{n}.jsonl", jsonl(line)) for n, line in enumerate(LINES)]
     truth = detap.read_ground_truth(write(tmp_path / "gt.json", TRUTH))

@@ -26,6 +26,7 @@ class RowReader:
     corner_names = CORNERS
     fixed_boxes = False  # True if no option changes the format of the boxes
     without_scores = False  # True if the file has no place for scores
+    refuses_negative_sizes = True  # many of them; False if a note is enough
     extra_images: tuple[Note, ...] = ()  # of detections that are left out
     correct = _CORRECT  # hint for boxes of negative size
     swapped = ""  # hint for swapped corners that are valid as xywh, if the format allows that
@@ -73,8 +74,8 @@ def negative_size_notes(
     counts = len(rows), len(boxes)
     if selected is not None:
         counts = int(selected[rows].sum()), int(selected.sum())
-    part = reader.limits.is_part(kind)
-    if reader.as_is or part or not (counts[0] and too_many(*counts)):
+    noted = reader.as_is or not reader.refuses_negative_sizes or reader.limits.is_part(kind)
+    if noted or not (counts[0] and too_many(*counts)):
         first = reader.box_problems(boxes, rows[:1], box_format)[0]
         where = ": ".join(filter(None, (first.file, first.location, first.message)))
         return (backward_note(kind, len(rows), where),)

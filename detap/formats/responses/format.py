@@ -63,6 +63,7 @@ class Answers(LinesDocument):
     score_names = ("score",)
     in_file_order = True
     sizes_of_detections = True
+    refuses_negative_sizes = False  # what a model answers is evaluated, not corrected
 
     def __init__(
         self,
