@@ -138,6 +138,7 @@ def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
     )
     assert rows[1].split(" & ")[1:3] == ["1", r"\textbf{0.7525}"]
     assert "$-0.5000$" in text
+    assert "\n% 5 more: -v shows all\n" in text
     if (program := which("pdflatex")) is None:
         pytest.skip("pdflatex is not installed: compiled nothing")
     document = (

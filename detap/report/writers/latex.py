@@ -31,13 +31,14 @@ def render(report: Report, style: Style) -> str:
         parts.append(_tabular(summary_grid(report, _words)))
     if report.table.rows:
         parts.append(_titled(report.title, report.table))
-    parts += [_titled(block.title, block.table) for block in report.blocks if block.table]
+    parts += [_titled(b.title, b.table, *b.lines) for b in report.blocks if b.table]
     return "\n\n".join(parts) + "\n"
 
 
-def _titled(title: str, table: Table) -> str:
-    comment = f"% {escape(title)}\n" if title else ""
-    return comment + _tabular(grid_of(table.columns, table, _words, _strong))
+def _titled(title: str, table: Table, *lines: str) -> str:
+    """Return a table after its title and its lines, such as the number of hidden rows."""
+    comments = "".join(f"% {escape(line)}\n" for line in (title, *lines) if line)
+    return comments + _tabular(grid_of(table.columns, table, _words, _strong))
 
 
 def _tabular(grid: Grid) -> str:
