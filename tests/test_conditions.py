@@ -90,7 +90,7 @@ def test_nothing_else_is_a_condition(text: str, message: str) -> None:
 
 
 def test_invalid_values_of_the_field() -> None:
-    with pytest.raises(UsageError, match="ignore_where 3 is not text"):
+    with pytest.raises(UsageError, match="ignore_where: 3 is not text"):
         replace(COCO, ignore_where=3)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="drop_where: 'height<' is not a condition"):
         replace(COCO, drop_where="height<")

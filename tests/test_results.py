@@ -117,7 +117,7 @@ def test_exactly_sixty_four_thresholds() -> None:
         average = detap.evaluate(wide, less, full).average_precision[:, 0, 0]
         assert average == pytest.approx([1] * 48 + [0] * 16)
         drawn = resampled(result, draw_weights(1, 3, seed=0), [next(iter(result.summary))])
-        assert next(iter(drawn.overall.values())) == pytest.approx(1)
+        assert drawn.of(next(iter(result.summary))).drawn == pytest.approx(1)
 
 
 def test_the_recall_of_each_class_under_voc(fixtures: Path) -> None:

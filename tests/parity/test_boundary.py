@@ -217,5 +217,5 @@ def test_the_dilation_ratio_changes_boundary_iou_only() -> None:
         protocol("coco-segm").with_changes(dilation_ratio=0.01)
     finer = protocol("coco-boundary").with_changes(dilation_ratio=0.008)
     assert finer.with_changes(iou_type="segm").dilation_ratio == 0.02
-    with pytest.raises(UsageError, match=r"dilation_ratio 0\.0 is outside"):
+    with pytest.raises(UsageError, match=r"dilation_ratio: 0\.0 is outside"):
         finer.with_changes(dilation_ratio=0)
