@@ -72,6 +72,7 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
     assert modules & HEAVY == set()
     formats = {name.removeprefix("detap.formats.") for name in modules if "detap.formats." in name}
     assert not {"voc.tables", "yolo.rows", "cvat"} & formats
+    assert not {"numpy.ma", "detap.evaluation.unscored", "detap.core.assignment"} & modules
 
 
 def test_the_version_is_that_of_the_project() -> None:

@@ -33,7 +33,7 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
 from detap.evaluation.detection import add_sanity_notes
-from detap.evaluation.unscored import needs_scores
+from detap.evaluation.run import unscored
 from detap.gates.config import RULES
 from detap.io.paths import STDIN
 from detap.protocols import Protocol
@@ -268,13 +268,13 @@ def _check_scores(
     keys = [section.key for section in SECTIONS if section.needs_scores]
     for key in (*keys, *_OF_SCORES):
         if options.get(key) not in (None, False):
-            raise needs_scores(f"--{key.replace('_', '-')}", detections, "leave it out")
-    unscored = protocol.without_scores()
+            raise unscored().needs_scores(f"--{key.replace('_', '-')}", detections, "leave it out")
+    without = protocol.without_scores()
     for limit in gates.config.limits:
         name = "" if limit.name is None else limit.name
-        if _ends_with_metric(protocol, name) and not _ends_with_metric(unscored, name):
+        if _ends_with_metric(protocol, name) and not _ends_with_metric(without, name):
             option = f"--{RULES[limit.kind].option.replace('_', '-')} {name}"
-            raise needs_scores(option, detections, "gate on F1")
+            raise unscored().needs_scores(option, detections, "gate on F1")
 
 
 def _ends_with_metric(protocol: Protocol, name: str) -> bool:

@@ -151,7 +151,7 @@ def check_images(
     `names` are the index (N,) of each row's image among those of the results, and their names.
     """
     unknown, (rows, ids) = np.flatnonzero(image < 0), names
-    counts = len(unknown), len(np.unique(rows[unknown]))
+    counts = len(unknown), len({*rows[unknown].tolist()})  # np.unique would import numpy.ma
     left_out = image < 0, extra_images_note(*counts)
     if not limits.refuses_images(len(unknown), len(image)):
         return left_out
