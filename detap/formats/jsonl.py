@@ -3,8 +3,10 @@
 import json
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from io import BytesIO
 from itertools import compress
 from typing import Any
 
@@ -20,23 +22,23 @@ from detap.formats.coco.assembly import Source, detection_table, refuse_same_fil
 from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
-    Columns,
     Record,
     area_of,
     attribute_column,
     box_of,
     check_text,
+    flag_of,
     identifier_of,
     required,
-    values_of,
+    score_of,
+    size_of,
 )
-from detap.formats.json._fields import Fields
+from detap.formats.json._fields import DONE, ODD, Fields, Reader
 from detap.formats.json.document import Ids, RecordProblems, loaded
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
 from detap.io.digest import read_hashed
-from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
     HOLDS_CONSTANTS,
     JsonText,
@@ -67,11 +69,6 @@ SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
 _CLASSES = ("category", "categories", "category_id", "label", "labels")
 """Keys for the list of classes."""
-_OF_LINE: Columns = (
-    *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
-    *(("width", "number"), ("height", "number")),
-)
-"""Columns of the lines, as :class:`Fields` has them."""
 
 
 class Lines:
@@ -80,6 +77,7 @@ class Lines:
     images: list[Name]
     file_names: dict[Name, str]  # of the images that have one
     sizes: Floats  # (I, 2): width and height, NaN if unknown
+    numbers: NDArray[np.int64]  # (I,): the line of each image
     end: NDArray[np.int64]  # (I,): the end of the rows of each image
     classes: list[Name]
     label: Integers  # index into `classes`
@@ -96,42 +94,37 @@ class Lines:
         self.problems = RecordProblems(limits.problems, self.path)
         self.attributes = Attributes(attributes)
         self.faulty: set[int] = set()
-        self._numbers: list[int] = []  # the line of each image
-        self._ends: list[int] = []  # of its rows
-        self._of_object: Columns = [
-            *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
-            *((name, "flag") for name in FLAGS),
-            *(((attribute_column(name), name), "span") for name in attributes),
-        ]
-        self.lines = Fields(_OF_LINE, [("objects",), ("image_id", "file_name")])
-        self.objects = Fields(
-            self._of_object, [("category",), ("bbox",)], forbidden=() if scored else ("score",)
+        self.lines = Fields(
+            [
+                *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
+                *(("width", "number"), ("height", "number")),
+            ],
+            [("objects",), ("image_id", "file_name")],
         )
+        self.objects = Fields(
+            [
+                *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
+                *((name, "flag") for name in FLAGS),
+                *(((attribute_column(name), name), "span") for name in attributes),
+            ],
+            [("category",), ("bbox",)],
+            forbidden=() if scored else ("score",),
+        )
+        self.objects.most = limits.records
         self.objects.each |= not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
         self._read()
 
     def _read(self) -> None:
         """Read all lines; raise InputError if the content is invalid."""
         refuse_utf16(self.data, self.path)
-        self.data = self.data.removeprefix(BYTE_ORDER_MARK)
-        start = number = 0
-        while start <= len(self.data) and self.objects.rows <= self.limits.records:
-            end = self.data.find(b"\n", start)
-            line, number = self.data[start : None if end < 0 else end], number + 1
-            start += len(line) + 1
-            try:
-                if line.strip(b" \t\r"):
-                    self._read_line(line, number)
-            except NotJsonError as error:
-                name, hint = looks_like(self.data) if number == 1 else ("", "")
-                if name and name != "JSON Lines":
-                    self.problems.add_first("", f"looks like {name}", hint)
-                    break
-                self.problems.at(number, f"line {number}", error.message, error.hint)
-            except FaultError as wrong:
-                self._refuse(number, wrong)
-        if self.objects.rows > self.limits.records:
-            self.problems.at(number, f"line {number}", *self.limits.exceeded)
+        reader = Reader(BytesIO(self.data).read, len(self.data), self.limits.nesting)
+        reader.begin()
+        state = None
+        while state != DONE and self.objects.rows <= self.limits.records:
+            state = reader.walk_lines(self.lines)
+            self._read_objects()
+            if state == ODD and not self._read_odd(reader.rest_of_line(), reader.line):
+                break
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
@@ -151,43 +144,65 @@ class Lines:
         """Return the line of a box and its index there."""
         image = int(np.searchsorted(self.end, row, side="right"))
         first = int(self.end[image - 1]) if image else 0
-        return f"line {self._numbers[image]}: objects[{row - first}]"
+        return f"line {self.numbers[image]}: objects[{row - first}]"
 
-    def _read_line(self, line: bytes, number: int) -> None:
-        """Read a line and its objects; raise FaultError or NotJsonError for an invalid one."""
+    def _read_objects(self) -> None:
+        """Read the objects of the next rows of lines."""
         lines, objects, nesting = self.lines, self.objects, self.limits.nesting
-        if not lines.read_line(line, nesting):
+        while not objects.read_nested(lines, "objects", nesting) and self._has_room():
+            row = objects.mark_total
             try:
-                text = line.decode()
-            except UnicodeDecodeError:
-                decode(self.data, self.path)
-                raise
-            if not text.strip():
-                return
-            lines.append(_line_values(self._record(text, number)))
-        self._numbers.append(number)
-        row, first = lines.rows - 1, objects.rows
-        try:
-            if not objects.read_nested(lines, "objects", nesting):
                 self._append_objects(_objects(loaded(lines, "objects", row)))
-            self._read_attributes(first)
-        except FaultError:
-            self._image(row)  # its fault comes first
-            raise
-        finally:
-            self._ends.append(objects.rows)
-            lines.drain()
-            objects.drain()
-
-    def _read_attributes(self, first: int) -> None:
-        """Read the attributes of the objects of a line."""
-        names = self.attributes.names
-        for row in range(first, self.objects.rows if names else 0):
-            values = {name: loaded(self.objects, attribute_column(name), row) for name in names}
-            try:
-                self.attributes.append(self.attributes.values(values.get))
             except FaultError as wrong:
-                raise _within(row - first, wrong) from None
+                self._refuse_row(row, wrong)
+            objects.mark(objects.rows)
+            if not self._has_room():
+                break
+        self._drain()
+
+    def _has_room(self) -> bool:
+        """Return False, and add a problem, if there are too many objects."""
+        if self.objects.rows <= self.limits.records:
+            return True
+        line = self.lines.mark_at(self.objects.mark_total - 1)
+        self.problems.at(line, f"line {line}", *self.limits.exceeded)
+        return False
+
+    def _drain(self) -> None:
+        """Read the attributes of the next objects."""
+        objects, names = self.objects, self.attributes.names
+        for row in range(objects.drained, objects.rows if names else 0):
+            record = {name: loaded(objects, attribute_column(name), row) for name in names}
+            try:
+                self.attributes.append(self.attributes.values(record.get))
+            except FaultError as wrong:
+                ends = [objects.mark_at(k) for k in range(objects.mark_total)]
+                group = bisect_right(ends, row)
+                first = ends[group - 1] if group else 0
+                self._refuse_row(group, _within(row - first, wrong))
+        self.lines.drain()
+        objects.drain()
+
+    def _read_odd(self, line: bytes, number: int) -> bool:
+        """Read a line by `json.loads`; return False if nothing after it is to be read."""
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            decode(self.data, self.path)
+            raise
+        if not text.strip():
+            return True
+        try:
+            self._append(self._record(text, number), number)
+        except NotJsonError as error:
+            name, hint = looks_like(self.data) if number == 1 else ("", "")
+            if name and name != "JSON Lines":
+                self.problems.add_first("", f"looks like {name}", hint)
+                return False
+            self.problems.at(number, f"line {number}", error.message, error.hint)
+        except FaultError as wrong:
+            self._refuse(number, wrong)
+        return self._has_room() if self.objects.mark_total else True
 
     def _record(self, text: str, number: int) -> Record:
         faults = Problems(1, "")
@@ -201,6 +216,24 @@ class Lines:
             raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
         return value
 
+    def _append(self, record: Record, number: int) -> None:
+        """Append a line and its objects."""
+        if "objects" not in record and "bbox" in record:
+            message = "is a single box, expected an image with its objects"
+            raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
+        values: dict[str, Any] = {"image_id": image_of(record)}
+        objects = _objects(required(record, "objects"))
+        values |= {side: size_of(record.get(side)) for side in ("width", "height")}
+        if isinstance(record.get("file_name"), str):
+            values["file_name"] = record["file_name"]
+        self.lines.append(values)
+        self.lines.mark(number)
+        try:
+            self._append_objects(objects)
+        finally:
+            self.objects.mark(self.objects.rows)
+            self._drain()
+
     def _append_objects(self, objects: list[Mapping[str, Any]]) -> None:
         for index, item in enumerate(objects):
             try:
@@ -211,14 +244,20 @@ class Lines:
     def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of an object; null is no value."""
         record = {name: value for name, value in item.items() if value is not None}
-        identifier_of(record, next((name for name in _CLASSES if name in record), "category"))
-        box_of(record)
-        values = values_of(record, self._of_object)
-        area_of(record, 1.0, math.nan)
-        if "score" in record and not self.scored:
-            raise FaultError("has a score (detections?)", "use the ground truth")
+        key = next((name for name in _CLASSES if name in record), "category")
+        values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
+        if "area" in record:
+            values["area"] = area_of(record, 1.0, math.nan)
+        values |= {name: flag_of(record, name) for name in FLAGS if name in record}
+        if "score" in record:
+            if not self.scored:
+                raise FaultError("has a score (detections?)", "use the ground truth")
+            values["score"] = score_of(record["score"])
         self.attributes.values(record.get)
-        return values
+        names = (name for name in self.attributes.names if name in record)
+        return values | {
+            attribute_column(name): json.dumps(record[name]).encode() for name in names
+        }
 
     def _refuse(self, number: int, error: FaultError) -> None:
         """Add the first problem of a line."""
@@ -226,6 +265,14 @@ class Lines:
             return
         self.faulty.add(number)
         self.problems.at(number, f"line {number}", error.message, error.hint)
+
+    def _refuse_row(self, row: int, error: FaultError) -> None:
+        """Add a problem of the objects of a line, unless its image has one."""
+        try:
+            self._image(row)
+        except FaultError as first:
+            error = first
+        self._refuse(self.lines.mark_at(row), error)
 
     def _image(self, row: int) -> Name:
         image: Name | None = self.lines.key_of("image_id", row)
@@ -244,7 +291,7 @@ class Lines:
                     message = f"duplicate image {short_json(image)}"
                     raise FaultError(message, "keep one line per image")
             except FaultError as wrong:
-                self._refuse(self._numbers[row], wrong)
+                self._refuse(self.lines.mark_at(row), wrong)
                 continue
             images[image] = None
             name = self.lines.key_of("file_name", row)
@@ -256,7 +303,7 @@ class Lines:
         self.data = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
         self.sizes = image_sizes(lines.take("width"), lines.take("height"))
-        self.end = np.array(self._ends, np.int64)
+        self.numbers, self.end = lines.marks(), objects.marks()
         label = Ids(objects, "category")
         self.classes, self.label = label.names, label.rows
         self.box = objects.take("bbox").reshape(-1, 4)
@@ -268,18 +315,6 @@ class Lines:
 
 def _within(index: int, error: FaultError) -> FaultError:
     return FaultError(f"objects[{index}]: {error.message}", error.hint)
-
-
-def _line_values(record: Record) -> dict[str, Any]:
-    """Return the values of a line, its objects as JSON."""
-    if "objects" not in record and "bbox" in record:
-        message = "is a single box, expected an image with its objects"
-        raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
-    record = {**record, "image_id": image_of(record)}
-    required(record, "objects")
-    if not isinstance(record.get("file_name"), str):
-        record.pop("file_name", None)
-    return values_of(record, _OF_LINE)
 
 
 def image_of(record: Record) -> Name:

@@ -198,11 +198,10 @@ def values_of(record: Record, columns: Columns, boxes: str = "xywh") -> dict[str
     """Return the values of the columns that a record has; spans are checked when decoded."""
     values: dict[str, Any] = {}
     for keys, kind in columns:
-        every = (keys,) if isinstance(keys, str) else keys
-        name, key = every[0], next((key for key in every if key in record), "")
-        if kind == "box" and key:
+        name, key = (keys, keys) if isinstance(keys, str) else (keys[0], keys[-1])
+        if kind == "box" and key in record:
             values[name] = box_of(record, boxes)
-        elif key:
+        elif key in record:
             values[name] = _READERS[kind](record, key)
     return values
 

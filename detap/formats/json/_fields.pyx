@@ -12,7 +12,7 @@ cimport cython
 from libc.math cimport NAN, fabs, floor, isfinite, isnan
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
@@ -20,7 +20,7 @@ from detap.formats.json._grammar cimport (
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport grow, take
+from detap.tables._columns cimport Buffer, grow, put_integer, take
 
 import json
 from typing import TYPE_CHECKING
@@ -163,6 +163,7 @@ cdef class Fields:
     cdef Py_ssize_t room
     cdef readonly Py_ssize_t rows, count, drained
     cdef public Py_ssize_t most
+    cdef Buffer marked
 
     def __cinit__(
         self, columns: Sequence[tuple[str | tuple[str, ...], str]] = (),
@@ -203,6 +204,7 @@ cdef class Fields:
         for i in range(self.size):
             free(self.columns[i].data)
             free(self.columns[i].text)
+        free(self.marked.at)
         names_close(&self.words)
 
     cdef int field(self, str name) except -1:
@@ -603,43 +605,53 @@ cdef class Fields:
         self.drained = self.rows
         self.roll_back(self.rows)
 
-    # --- one line, and records within a span
-
-    def read_line(self, bytes line, int nesting) -> bool:
-        """Append the record of a line; False if it is odd."""
-        cdef bytes padded = line + bytes(PADDING)
-        cdef Cursor cursor
-        cdef Bytes p = padded
-        cursor.end = p + len(line)
-        cursor.deepest = min(nesting, 64)
-        cursor.keys = 0
-        with nogil:
-            p = self.record(&cursor, skip_space(p), 1)
-        if self.each or p == NULL or skip_space(p) < cursor.end or not self.complete(1):
-            self.roll_back(self.rows)
-            return False
-        return True
+    # --- records within a span
 
     def read_nested(self, Fields outer, str name, int nesting) -> bool:
-        """Append the objects in the span of the last row of `outer`; False if one is odd.
+        """Append the objects in the spans of the next rows of `outer`; True if all are read.
 
-        A span is a list of objects or an object of lists.
+        A span is a list of objects or an object of lists. The marks are the ends of the groups.
+        False at an odd one, whose objects and mark the caller appends, or beyond `most` rows.
         """
-        cdef Py_ssize_t before = self.rows
+        cdef int field = outer.field(name)
+        cdef Py_ssize_t row, before, length
         cdef Cursor cursor
         cdef Bytes p
-        cdef bint done
-        cursor.end = outer.span(outer.field(name), outer.rows - 1, &p) + p + 1
+        cdef bint done = True
         cursor.deepest = min(nesting, 64)
         cursor.keys = 0
         with nogil:
-            done = self.read_objects(&cursor, p) if p[0] == c'[' else (
-                p[0] == c'{' and self.read_lists(&cursor, p)
-            )
-        if self.each or not done:
-            self.roll_back(before)
-            return False
-        return True
+            for row in range(self.marked.count, outer.rows):
+                length = outer.span(field, row, &p)
+                cursor.end = p + length + 1
+                before = self.rows
+                if self.each or not (self.read_objects(&cursor, p) if p[0] == c'['
+                        else p[0] == c'{' and self.read_lists(&cursor, p)):
+                    self.roll_back(before)
+                    done = False
+                    break
+                if not put_integer(&self.marked, self.rows) or self.rows > self.most:
+                    done = self.rows <= self.most
+                    break
+        return done
+
+    def mark(self, int64_t value) -> None:
+        """Append to the marks."""
+        if not put_integer(&self.marked, value):
+            raise MemoryError
+
+    @property
+    def mark_total(self) -> int:
+        """Number of marks."""
+        return self.marked.count
+
+    def mark_at(self, Py_ssize_t row) -> int:
+        """Return a mark."""
+        return (<int64_t *>self.marked.at)[row]
+
+    def marks(self) -> NDArray[np.int64]:
+        """Return the marks: the line of each row, or the end of each group; empty afterwards."""
+        return take(<void **>&self.marked.at, self.marked.count, 1, 8, b"q")
 
     cdef bint read_objects(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read a list whose syntax was checked."""
@@ -717,8 +729,8 @@ cdef class Fields:
 cdef class Reader:
     """A JSON file that is read in blocks.
 
-    `reader` returns the next bytes, at most the given number. `failed` is set if the file cannot be
-    read further, or is too large.
+    `reader` returns the next bytes, at most the given number. `line` is the last that
+    :meth:`walk_lines` read; `failed` is set if the file cannot be read further, or is too large.
     """
 
     cdef object reader
@@ -728,7 +740,9 @@ cdef class Reader:
     cdef uint64_t given_bytes, most_bytes
     cdef readonly bint failed
     cdef bint ended, first      # `first`: the next item is the first of its list
+    cdef size_t line_end
     cdef Cursor cursor
+    cdef readonly Py_ssize_t line
 
     def __cinit__(self, reader: Callable[[int], bytes], most_bytes: int, int nesting):
         self.reader = reader
@@ -943,6 +957,63 @@ cdef class Reader:
         self.at += 1
         self.first = False
         return character == closing
+
+    def walk_lines(self, Fields fields) -> int:
+        """Read lines, each a record, into rows, whose lines are the marks.
+
+        Return DONE after the last line; ODD before a line that the caller reads by `rest_of_line`;
+        else the spans should be drained.
+        """
+        cdef int state
+        with nogil:
+            state = self.read_lines(fields)
+        self.check()
+        fields.roll_back(fields.rows)
+        return state
+
+    cdef bint find_line(self) noexcept nogil:
+        """Read up to the end of the next line; False on failure."""
+        cdef size_t searched = self.at
+        cdef const uint8_t *end = NULL
+        while True:
+            if searched < self.have:
+                end = <const uint8_t *>memchr(self.bytes + searched, c'\n', self.have - searched)
+            if end != NULL or self.ended:
+                break
+            searched = self.have - self.at
+            if not self.more():
+                return False
+        self.line_end = self.have if end == NULL else end - self.bytes
+        return True
+
+    cdef int read_lines(self, Fields fields) noexcept nogil:
+        cdef Bytes p, end
+        cdef int i
+        while self.at <= self.have:
+            if not self.find_line():
+                return _ODD
+            self.line += 1
+            end = self.bytes + self.line_end
+            p = skip_space(self.bytes + self.at)
+            if p < end:
+                self.cursor.keys = 0
+                p = fields.record(&self.cursor, p, 1)
+                # A value may not continue on the next line.
+                if fields.each or p == NULL or p > end or skip_space(p) < end or not fields.complete(1):
+                    return _ODD
+                if not put_integer(&fields.marked, self.line):
+                    return _ODD
+            self.at = self.line_end + 1
+            for i in range(fields.size):
+                if fields.columns[i].used > FULL:
+                    return _FULL
+        return _DONE
+
+    def rest_of_line(self) -> bytes:
+        """Return the line, and step over it."""
+        text = (<const char *>self.bytes + self.at)[: self.line_end - self.at]
+        self.at = self.line_end + 1
+        return text
 
 
 def nesting(bytes text) -> int:
