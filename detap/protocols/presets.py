@@ -478,6 +478,9 @@ class _Presets(Mapping[str, Protocol]):
     def __len__(self) -> int:
         return len(_CHANGES)
 
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
 
 PRESETS: Mapping[str, Protocol] = _Presets()
 """The presets by name."""
