@@ -75,6 +75,11 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
     assert not {"numpy.ma", "detap.evaluation.unscored", "detap.core.assignment"} & modules
 
 
+def test_formats_by_name_do_not_import_masked_arrays() -> None:
+    voc = Path(__file__).parents[2] / "fixtures" / "quickstart" / "voc"
+    assert "numpy.ma" not in imported_by("eval", str(voc), str(voc / "detections"))
+
+
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["version"] == __version__

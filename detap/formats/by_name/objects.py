@@ -196,7 +196,7 @@ def check_images(
 ) -> None:
     """Raise problems, also that of unknown images, -1; `names` are images and each row's index."""
     rows = np.flatnonzero(image < 0)
-    counts = len(rows), len(np.unique(names[1][rows]))
+    counts = len(rows), len({*names[1][rows].tolist()})  # np.unique would import numpy.ma
     if len(rows) and not reader.limits.refuses_images(len(rows), len(image)):
         reader.extra_images = (extra_images_note(*counts),)
     elif len(rows):
