@@ -155,7 +155,7 @@ class LabelReader(FolderReader):
             )
             hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
             raise InputError(Problem(self.folder.given, "", message, hint))
-        counts = np.unique(rows.counts) - form.scored
+        counts = np.flatnonzero(np.bincount(rows.counts)) - form.scored
         if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS):
             return
         (count,) = counts.tolist()
