@@ -55,7 +55,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
         if table.sigmas != tables[0].sigmas:
             message = f"OKS sigmas (kpt_oks_sigmas) differ from those of {tables[0].path}"
             raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
-    return _stacked(
+    return stacked(
         tables,
         images,
         (ids, _class_names(tables, ids)),
@@ -90,7 +90,7 @@ def join_detections(
     responses = [table.responses for table in tables if table.responses is not None]
     if responses:
         more["responses"] = reduce(ResponseCounts.joined, responses)
-    joined = _stacked(tables, images, (ids, names), **more)
+    joined = stacked(tables, images, (ids, names), **more)
     if not _interleave(joined.image, tables):
         return joined
     by_image = joined.select(np.argsort(joined.image, kind="stable"))
@@ -250,7 +250,7 @@ def _lists(
     return merged
 
 
-def _stacked(
+def stacked(
     tables: Sequence[Table],
     images: tuple[Name, ...],
     classes: tuple[tuple[Name, ...], tuple[str, ...]],
@@ -259,10 +259,11 @@ def _stacked(
     """Concatenate the rows of all tables, with common indices."""
     # Optional columns are those of every table with rows: an empty file has no masks or areas.
     filled: Sequence[Table] = [table for table in tables if len(table)] or tables[:1]
+    parts = [table.columns() for table in filled]
     columns: dict[str, Any] = {
-        name: _joined(filled, name)
-        for name in filled[0].columns()
-        if name not in ("image", "label") and all(name in table.columns() for table in filled)
+        name: _joined(filled, name, [part[name] for part in parts])
+        for name in parts[0]
+        if name not in ("image", "label") and all(name in part for part in parts)
     }
     if "mask" in columns:
         first = np.cumsum([0, *(len(table.masks or ()) for table in filled)], dtype=np.int32)
@@ -271,8 +272,8 @@ def _stacked(
         more["masks"] = Masks.joined([table.masks for table in filled if table.masks is not None])
     return filled[0].with_columns(
         columns,
-        image=np.concatenate([reindexed(t.image, t.images, images) for t in filled]),
-        label=np.concatenate([reindexed(t.label, t.class_ids, classes[0]) for t in filled]),
+        image=_reindexed([(table.image, table.images) for table in filled], images),
+        label=_reindexed([(table.label, table.class_ids) for table in filled], classes[0]),
         images=images,
         classes=classes[1],
         class_ids=classes[0],
@@ -282,17 +283,26 @@ def _stacked(
     )
 
 
-def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
+def _reindexed(
+    columns: Sequence[tuple[Integers, tuple[Name, ...]]], order: tuple[Name, ...]
+) -> Integers:
+    """Concatenate indices into the names of tables as indices into `order`, which has all."""
+    index_by_name = {name: index for index, name in enumerate(order)}
+    parts = []
+    for numbers, names in columns:
+        indices = [index_by_name.get(name, -1) for name in names] if names != order else ()
+        parts.append(np.array(indices, np.int32)[numbers] if indices else numbers)
+    return np.concatenate(parts)
+
+
+def _joined(tables: Sequence[Table], name: str, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Concatenate a column, which must have the same width in all tables."""
-    first = tables[0].columns()[name]
-    for table in tables[1:]:
-        column = table.columns()[name]
-        if column.shape[1:] != first.shape[1:]:
-            message = (
-                f"objects have {column.shape[1]} {name}, but {first.shape[1]} in {tables[0].path}"
-            )
+    first, width = tables[0].path, columns[0].shape[1:]
+    for table, column in zip(tables, columns, strict=True):
+        if column.shape[1:] != width:
+            message = f"objects have {column.shape[1]} {name}, but {width[0]} in {first}"
             raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
-    return np.concatenate([table.columns()[name] for table in tables])
+    return np.concatenate(columns)
 
 
 def merged_samples(shards: Iterable[CategorySample]) -> CategorySample:

@@ -103,7 +103,7 @@ class _Table(Displayed):
         if no keypoints were read.
     """
 
-    _title: ClassVar[str]
+    title: ClassVar[str]
     _rows: ClassVar[str]
     _columns: ClassVar[tuple[str, ...]]
     _optional: ClassVar[tuple[str, ...]] = ("polygons", "mask", "keypoints")
@@ -124,7 +124,7 @@ class _Table(Displayed):
 
     def __post_init__(self) -> None:
         for what in ("image", "images", "classes"):
-            check_rows(self._title, len(getattr(self, what)), what)
+            check_rows(self.title, len(getattr(self, what)), what)
         for column in self.columns().values():
             column.flags.writeable = False
 
@@ -140,10 +140,14 @@ class _Table(Displayed):
         names = self._columns + self._optional
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
+    def arrays(self) -> dict[str, Any]:
+        """Return the columns, and the masks if there are any."""
+        return self.columns() | ({} if self.masks is None else {"masks": self.masks})
+
     @property
     def path(self) -> str:
         """Path of the first file, or the name of the table if it has none."""
-        return self.files[0].path if self.files else self._title
+        return self.files[0].path if self.files else self.title
 
     @property
     def images_with_rows(self) -> Flags:
@@ -203,7 +207,7 @@ class GroundTruth(_Table):
         The class map that has been applied, as JSON; empty if none.
     """
 
-    _title = "ground truth"
+    title = "ground truth"
     _rows = "ground truths"
     _columns = (
         *("image", "label", "corners", "box_area", "area"),
@@ -446,7 +450,7 @@ class Detections(_Table):
         True if the format leaves out detections of classes that the ground truth lacks.
     """
 
-    _title = _rows = "detections"
+    title = _rows = "detections"
     _columns = ("image", "label", "corners", "box_area", "score")
     _optional = ("area", *_Table._optional)
 
@@ -553,8 +557,7 @@ class Detections(_Table):
             "notes": [[n.code, n.message, n.count, n.severity] for n in self.notes],
             "files": [file._replace(sha256=_digest_of(file)) for file in self.files],
         }
-        masks = {} if self.masks is None else {"masks": self.masks}
-        npz.save(path, {**self.columns(), **masks}, header)
+        npz.save(path, self.arrays(), header)
 
     @classmethod
     def load(cls, path: Path, *, limits: Limits = DEFAULT_LIMITS) -> "Detections":
@@ -707,7 +710,8 @@ class _Rows(Columns):
         elif boxes is None:
             self.fail("no boxes", "pass boxes, masks or polygons")
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
-        self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
+        self.corners, self.box_area = finite_boxes(self, box, box_format)
+        self.notes = negative_size_notes(self, self.corners, self.box_area, box_format, as_is=as_is)
         self._given = box, box_format
 
     def numbers_or_text(self, name: str, values: ArrayLike) -> NDArray[Any]:
@@ -780,25 +784,34 @@ class _Rows(Columns):
         return dict(groups)
 
 
-def checked_boxes(
-    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool
-) -> tuple[Floats, Floats, tuple[Note, ...]]:
-    """Return the corners, areas and notes of boxes."""
+def finite_boxes(columns: Columns, boxes: Floats, box_format: str) -> tuple[Floats, Floats]:
+    """Return the corners and areas of boxes, which are finite."""
     corners, area = encode_boxes(boxes, box_format)
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
         finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
         columns.refuse("boxes", boxes, ~finite, "finite coordinates and area")
-    negative = backward(corners, area)
+    return corners, area
+
+
+def negative_size_notes(
+    columns: Columns, corners: Floats, area: Floats, box_format: str, *, as_is: bool
+) -> tuple[Note, ...]:
+    """Return the notes on boxes of negative size; raise InputError if they are too many."""
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
-    if len(negative) and not as_is and too_many(len(negative), len(boxes)):
-        looks = exchanged(boxes)[0] if box_format == "xyxy" else ""
-        expected = f"no negative width or height ({looks or box_format}); or pass as_is=True"
-        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), negative), expected)
-    elif len(negative):
-        row = columns.first(negative)
-        first = f"{columns.location(row)}, {boxes[row].tolist()}"
-        notes += (backward_note(columns.table.replace(" ", "-"), len(negative), first),)
-    return corners, area, notes
+    negative = backward(corners, area)
+    if not len(negative):
+        return notes
+    row = columns.first(negative)
+    box = corners[row].copy()
+    if box_format != "xyxy":
+        box[2:] = np.round(box[2:] - box[:2], 9)  # as given: the sum was rounded
+    location = columns.location(row)
+    if not as_is and too_many(len(negative), len(corners)):
+        looks = exchanged(corners)[0] if box_format == "xyxy" else ""
+        expected = f"expected no negative width or height ({looks or box_format})"
+        columns.fail(f"boxes is {box.tolist()}", f"{expected}; or pass as_is=True", location)
+    kind = columns.table.replace(" ", "-")
+    return *notes, backward_note(kind, len(negative), f"{location}, {box.tolist()}")
 
 
 def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[Floats, Floats]:

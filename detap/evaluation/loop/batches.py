@@ -1,4 +1,4 @@
-"""Columns of the ragged lists of a batch, which have one entry per image."""
+"""Tables from the ragged lists of a batch, which have one entry per image."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from typing import Any
@@ -10,9 +10,9 @@ from detap.core.polygons import box_polygons
 from detap.errors import UsageError
 from detap.protocols import Protocol
 from detap.tables.columns import Columns, Name, as_array
-from detap.tables.detection import Floats, encode_boxes
+from detap.tables.detection import Detections, Floats, GroundTruth, finite_boxes
 from detap.tables.masks import Masks
-from detap.tables.shapes import KINDS, Column, areas_of, boxes_of, refuse_other_shapes
+from detap.tables.shapes import KINDS, Column, areas_of, boxes_of, fields_of, refuse_other_shapes
 from detap.text_input import suggest
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
@@ -24,24 +24,21 @@ Ragged = Sequence[Any]
 """An array, tensor or list of values for each image of the batch."""
 
 
+Table = GroundTruth | Detections
+
+
 class Batch(Columns):
     """Reader of the ragged lists of one table, with one entry for each of B images.
 
-    `columns` has the rows; their `label` is an index into `label_names`. Errors name the image of a
-    row, and the index within it.
+    Errors name the image of a row, and the index within it.
     """
 
     names_column = "image_ids"
 
-    def __init__(
-        self, table: str, images: Sequence[Name], protocol: Protocol, box_format: str
-    ) -> None:
+    def __init__(self, table: str, images: Sequence[Name], protocol: Protocol) -> None:
         super().__init__(table)
         self.images, self.image = images, np.arange(len(images), dtype=np.int32)
-        self.protocol, self.box_format = protocol, box_format
-        self.columns: dict[str, Column] = {}
-        self.label_names: list[Name] = []
-        self._first = ""
+        self.protocol, self._first = protocol, ""
 
     def location(self, row: int) -> str:
         """Return the image of a row, and its index within the image."""
@@ -56,72 +53,70 @@ class Batch(Columns):
         self.refuse(name, values, wrong, "width and height in pixels")
         return values
 
-    def read(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
-        """Read the columns; `area` is NaN for that of the box."""
-        of_truth, columns = self.table == "ground truth", self.columns
-        numbers = ("area", *self.protocol.attributes) if of_truth else ("scores",)
-        flags = FLAGS if of_truth else ()
-        accepted = ("boxes", "labels", *KINDS, *numbers, *flags, "image_sizes")
+    def read(self, given: Mapping[str, Any], box_format: str, sizes: Floats | None) -> Table:
+        """Return the table of the rows; its `class_ids` are the labels, without `classes`."""
+        of_truth, boxes = self.table == "ground truth", given.get("boxes")
+        others = ("area", *self.protocol.attributes, *FLAGS) if of_truth else ("scores",)
+        parts = self._checked_shapes(given, others, sizes)
+        if boxes is not None or not parts:
+            boxes = self._boxes(boxes, sizes)
+        shapes = {name: self._shapes(name, values) for name, values in parts.items()}
+        areas = areas_of(shapes if of_truth or boxes is None else {})
+        if boxes is None:
+            boxes, box_format = boxes_of(self, shapes), "xywh"
+        corners, box_area = finite_boxes(self, boxes, box_format)
+        if self.protocol.iou_type == "polygon" and not shapes:
+            shapes["polygons"] = box_polygons(corners)
+        labels = self.index_names("labels", self._joined("labels", given.get("labels")))
+        columns: dict[str, Any] = {"image": self.image, "label": labels.number, "corners": corners}
+        columns |= {"box_area": box_area, **fields_of(shapes)}
+        columns |= {"images": tuple(self.images), "classes": (), "class_ids": (*labels.distinct,)}
+        area, none = box_area if areas is None else areas, np.full(len(corners), np.nan)
+
+        def column(name: str, read: Callable[[str, Any], Any], default: Any) -> Any:
+            return default if given.get(name) is None else read(name, given[name])
+
+        if not of_truth:
+            score = column("scores", self._finite, none)
+            return Detections(**columns, score=score, area=area if shapes else None)
+        if given.get("area") is not None:
+            area = self._finite("area", given["area"])
+            self.refuse("area", area, area < 0, ">= 0")
+        for name in FLAGS:
+            flags = column(name, self._joined, np.zeros(len(area)))
+            columns[name] = self.flags(name, flags, len(area))
+        extra = {name: column(name, self._finite, none) for name in self.protocol.attributes}
+        if "keypoints" in shapes:
+            columns["width_height"] = boxes[:, 2:] - (boxes[:, :2] if box_format == "xyxy" else 0)
+        return GroundTruth(**columns, area=area, extra=extra)
+
+    def _checked_shapes(
+        self, given: Mapping[str, Any], others: Sequence[str], sizes: Floats | None
+    ) -> dict[str, Any]:
+        """Return the shapes; raise UsageError if some are missing, or a key does not apply."""
+        accepted = ("boxes", "labels", *KINDS, *others, "image_sizes")
         for name in given:
             if name not in accepted:
                 hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
                 raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
-        shapes = self._read_rows(given, sizes)
-        none = np.full(len(self.image), np.nan)
-        for name in numbers:
-            values = given.get(name)
-            columns[name] = none if values is None else self._finite(name, values)
-        for name in flags:
-            values = given.get(name)
-            column = np.zeros(len(none)) if values is None else self._joined(name, values)
-            columns[name] = self.flags(name, column, len(none))
-        if given.get("area") is None and (of_truth or shapes_compared(self.protocol)):
-            areas = areas_of(shapes if of_truth or given["boxes"] is None else {})
-            columns["area"] = none if areas is None else areas
-        if of_truth:
-            self.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
-        else:
-            columns["score"] = columns.pop("scores")
-        return self
-
-    def _read_rows(self, given: Mapping[str, Any], sizes: Floats | None) -> dict[str, Column]:
-        """Read the boxes, by default those around the shapes, and labels; return the shapes."""
-        boxes, columns = given.get("boxes"), self.columns
         parts = {name: given[name] for name in KINDS if given.get(name) is not None}
-        self._check_shapes(parts, sizes)
-        refuse_other_shapes(self, {"boxes": boxes, **parts})
-        if boxes is not None or not parts:
-            columns["boxes"] = self._boxes(boxes, sizes)
-        shapes = {name: self._shapes(name, values) for name, values in parts.items()}
-        if boxes is None:
-            columns["boxes"] = boxes_of(self, shapes)
-            if self.box_format == "xyxy":
-                columns["boxes"][:, 2:] += columns["boxes"][:, :2]
-        elif self.protocol.iou_type == "polygon":
-            as_read = "xyxy" if self.box_format == "xyxy" else "xywh"
-            corners, _ = encode_boxes(columns["boxes"], as_read)
-            columns["polygons"] = box_polygons(corners)
-        labels = self.index_names("labels", self._joined("labels", given.get("labels")))
-        self.label_names = labels.distinct
-        columns |= {**shapes, "image": self.image, "label": labels.number}
-        return shapes
-
-    def _check_shapes(self, given: Mapping[str, Any], sizes: Floats | None) -> None:
-        """Raise UsageError for missing shapes, and for those that the protocol does not compare."""
-        protocol, shapes = f"protocol {self.protocol.name}", f"those of the {self.table}"
-        for name in self.protocol.reading:
-            if name not in given:
-                raise UsageError(f"{protocol} compares {name}; give {shapes}, one entry per image")
-        for name in given:
-            if name not in shapes_compared(self.protocol):
+        protocol = self.protocol
+        subject, shapes = f"protocol {protocol.name}", f"those of the {self.table}"
+        for name in protocol.reading:
+            if name not in parts:
+                raise UsageError(f"{subject} compares {name}; give {shapes}, one entry per image")
+        compared = ("polygons",) if protocol.iou_type == "polygon" else (*protocol.reading,)
+        for name in parts:
+            if name not in compared:
                 hint = f"omit {shapes}, or choose a protocol that does"
-                raise UsageError(f"{protocol} does not compare {name}; {hint}")
+                raise UsageError(f"{subject} does not compare {name}; {hint}")
             if name != "masks" and sizes is not None:
-                message = f"sizes does not apply to {name}; give boxes and {name} in pixels"
-                raise UsageError(message)
+                raise UsageError(f"sizes does not apply to {name}; give boxes and {name} in pixels")
+        refuse_other_shapes(self, {"boxes": given.get("boxes"), **parts})
+        return parts
 
     def _boxes(self, parts: Any, sizes: Floats | None) -> Floats:
-        """Return boxes in pixels, (n, 4): as ``xyxy`` if given so, else as ``xywh``."""
+        """Return boxes in pixels, (n, 4)."""
         boxes = self._finite("boxes", parts, 4)
         if sizes is not None:
             too_large = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
@@ -129,8 +124,6 @@ class Batch(Columns):
                 expected = "fractions of the image size, as sizes is given; omit sizes for pixels"
                 self.refuse("boxes", boxes, too_large, expected)
             boxes *= np.tile(sizes, 2)[self.image]
-        if self.box_format == "cxcywh":
-            boxes[:, :2] -= boxes[:, 2:] / 2
         return boxes
 
     def _shapes(self, name: str, parts: Any) -> Column:
@@ -140,16 +133,15 @@ class Batch(Columns):
         def read(image: Name, part: Any) -> Column:
             return kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
 
-        return joined([kind.read(self, [], keypoint_count), *self._each(name, parts, read)])
+        columns = [kind.read(self, [], keypoint_count), *self._each(name, parts, read)]
+        return Masks.joined(columns) if name == "masks" else np.concatenate(columns)
 
     def _finite(self, name: str, parts: Any, *width: int) -> Floats:
         """Return a column of finite numbers, (n, *width) float64."""
         column = self._joined(name, parts, *width)
-        values: Floats = self.numbers(name, column, column.shape)
-        finite = np.isfinite(values)
-        if not finite.all():
-            wrong = np.asarray(~finite.all(axis=tuple(range(1, values.ndim))))
-            self.refuse(name, values, wrong, "a finite number")
+        values = self.numbers(name, column, column.shape)
+        wrong = np.asarray(~np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
+        self.refuse(name, values, wrong, "a finite number")
         return values
 
     def _joined(self, name: str, parts: Any, *width: int) -> NDArray[Any]:
@@ -186,14 +178,3 @@ class Batch(Columns):
             hint = "give as many of each for an image"
             self.fail(message, hint, f"image {self.images[index]!r}")
         return columns
-
-
-def shapes_compared(protocol: Protocol) -> tuple[str, ...]:
-    """Return the shapes that a protocol compares; boxes may stand for polygons."""
-    return ("polygons",) if protocol.iou_type == "polygon" else (*protocol.reading,)
-
-
-def joined(columns: Sequence[Column]) -> Column:
-    """Concatenate columns of arrays or masks."""
-    first = columns[0]
-    return Masks.joined(columns) if isinstance(first, Masks) else np.concatenate(columns)

@@ -5,6 +5,8 @@ Updates only store rows, so they are fast; matching follows in `compute`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from threading import Lock
@@ -16,33 +18,26 @@ from detap._version import __version__
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import evaluate, score_tables
-from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, joined, shapes_compared
+from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, Table
 from detap.evaluation.overlaps.boxes import missing_shapes, refuse_polygons
 from detap.evaluation.results import Result
 from detap.evaluation.selection import name_mask
 from detap.io.problems import check_choice
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
-from detap.tables.columns import Columns, Name, as_array, check_scores, reindexed
-from detap.tables.detection import Detections, GroundTruth, Integers, checked_boxes, class_table
+from detap.tables.columns import Columns, Name, as_array, check_scores
+from detap.tables.concat import stacked
+from detap.tables.detection import Detections, Flags, GroundTruth, class_table, negative_size_notes
 from detap.tables.masks import SizedMasks, check_sizes
 from detap.tables.npz import check_indices, decode, encode, names_of
-from detap.tables.shapes import KINDS, Column, fields_of
+from detap.tables.shapes import KINDS
 from detap.text_input import join_names, suggest
 
-Block = dict[str, Column]
-"""The rows of a table in an update; `image` is a position in the batch, in ascending order."""
+Update = dict[str, Any]  # tables by their title
+Classes = tuple[tuple[Name, ...], tuple[str, ...]]  # ids and names
 
-Update = dict[str, Block]
-"""The block of each table."""
-
+_LOCK = Lock()  # of all evaluators: one in each would keep them from being copied
 _KIND = "updates"
-_IMAGES_HINT = "name every image of the test set in images=, also those without ground truth"
-_MISSING_HINT = (
-    "update every image, with empty arrays if it has no detections, or create the evaluator with "
-    "images='seen' or a list of images"
-)
-_LABEL_HINT = "labels are class names or ids, such as "
 
 
 class Evaluator:
@@ -60,17 +55,16 @@ class Evaluator:
     protocol : Protocol or str
         A protocol or the name of a preset.
     boxes : {"xywh", "xyxy", "cxcywh"}
-        Left, top, width, height as in COCO files; left, top, right, bottom; or center x, center y,
-        width, height.
+        Format of all boxes: x and y of the left top corner, or (``cxcywh``) of the center.
     classes : sequence, or mapping of identifier to name, optional
-        All classes, in the order of the result, if `ground_truth` is not given; by default the
-        sorted labels of the updates. Processes whose bytes are merged need the same classes.
+        All classes, in order, if `ground_truth` is not given; by default the sorted labels of the
+        updates. Processes whose bytes are merged need the same classes.
     images : sequence of int or str, or "seen", optional
         The images to evaluate, which must all be updated before :meth:`compute`; by default those
         of `ground_truth`. With "seen", the updated images.
     repeats : {"error", "identical"}
-        Whether an image that is updated twice is an error, or dropped if its rows are identical:
-        samplers repeat images to fill the last batch.
+        Whether an image that is updated twice, as by samplers that fill the last batch, is an
+        error, or dropped if its rows are identical.
     as_is : bool
         As for :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate`.
 
@@ -96,24 +90,25 @@ class Evaluator:
         self.protocol = Protocol.of(protocol)
         self.ground_truth, self.boxes = ground_truth, boxes
         self.repeats, self.as_is = repeats, as_is
-        names: Sequence[Name] | None = None
-        self._classes: tuple[tuple[Name, ...], tuple[str, ...]] | None = None  # ids and names
+        self._classes: Classes | None = None
         if ground_truth is not None:
             self._check_ground_truth(ground_truth, classes)
-            names = ground_truth.images
             self._classes = ground_truth.class_ids, ground_truth.classes
         elif classes is not None:
             self._classes = class_table(Columns("ground truth"), classes)
         ids, class_names = self._classes or ((), ())
         # Class ids take precedence over equal names.
-        labels = [*enumerate(class_names), *enumerate(ids)]
-        self._known_labels: dict[Name, int] = {name: label for label, name in labels}
-        self._hints = {"image": _IMAGES_HINT, "label": _LABEL_HINT + join_names(ids)}
-        if classes is not None:
-            self._hints["label"] += "; for numbers give a dict, such as classes={0: 'cat'}"
-        if isinstance(images, str) and images != "seen":
-            raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
-        if images is not None and not isinstance(images, str):
+        self._ids: dict[Name, Name] = dict(zip((*class_names, *ids), ids * 2, strict=True))
+        numbers = "" if classes is None else "; for numbers give a dict, such as classes={0: 'cat'}"
+        self._hints = {
+            "image": "name every image of the test set in images=, also those without ground truth",
+            "label": f"labels are class names or ids, such as {join_names(ids)}{numbers}",
+        }
+        names: Sequence[Name] | None = None if ground_truth is None else ground_truth.images
+        if isinstance(images, str):
+            if images != "seen":
+                raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
+        elif images is not None:
             listed = Columns("detections").names("images", [*as_array(images)])
             if names is not None:
                 name_mask("image", tuple(names), listed)  # refuses unknown ones
@@ -121,8 +116,12 @@ class Evaluator:
         self._images = None if names is None else dict.fromkeys(names)
         self._required = () if isinstance(images, str) else self._images or ()
         self._checked = False
-        self._lock = Lock()
+        self._updates: list[Update] = []
         self.reset()
+        none: Any = dict.fromkeys(self.protocol.reading, ())
+        of_truth = {"boxes": (), "labels": (), **none} if ground_truth is None else None
+        # The first update has the columns of evaluators without rows.
+        self.update([], (), (), (), **none, ground_truth=of_truth)
 
     def _check_ground_truth(self, truth: GroundTruth, classes: object) -> None:
         """Raise UsageError or InputError if a table lacks what the protocol requires."""
@@ -135,30 +134,16 @@ class Evaluator:
         ignored_by_condition(truth, self.protocol)  # refuses missing attributes
         refuse_polygons(self.protocol, truth)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        vars(self).update(state, _lock=Lock())
-
     def __repr__(self) -> str:
         return f"Evaluator({self.protocol.name!r}, {len(self.seen)} images seen)"
 
     def reset(self) -> None:
         """Remove all updates; keep the index of the ground truth."""
-        none = {"boxes": (), "labels": (), **dict.fromkeys(self.protocol.reading, ())}
-        batches = [self._batch("detections", ()).read({**none, "scores": ()}, None)]
-        if self.ground_truth is None:
-            batches.append(self._batch("ground truth", ()).read(none, None))
-        with self._lock:
-            self._seen: dict[Name, tuple[Update, int]] = {}  # with the position in the update
-            self._labels = dict(self._known_labels)
+        with _LOCK:
+            self._seen: dict[Name, tuple[Update, int]] = {}  # with the index in the update
+            self._labels: dict[Name, None] = {}
             self._image_sizes: dict[Name, tuple[float, float]] = {}
-            empty = {batch.table: batch.columns for batch in batches}
-            self._updates: list[tuple[Integers, Update]] = [(np.zeros(0, np.int32), empty)]
-
-    def _batch(self, table: str, images: Sequence[Name]) -> Batch:
-        return Batch(table, images, self.protocol, self.boxes)
+            self._updates = self._updates[:1]
 
     @property
     def seen(self) -> tuple[Name, ...]:
@@ -188,56 +173,52 @@ class Evaluator:
         image_ids : sequence of B int or str
             The names of the images, as in the ground truth.
         boxes : sequence of B (n, 4) arrays, or None
-            In the evaluator's format, an empty array for an image without detections. None to use
-            the bounding boxes of the masks, keypoints or polygons.
+            Empty arrays for images without detections. None for the bounding boxes of the shapes.
         scores : sequence of B (n,) arrays, or None
             None, in all updates, if the detections have no scores.
         labels : sequence of B (n,) arrays of int, or lists of str
             Category ids or class names of the ground truth.
         masks : sequence of B (n, H, W) arrays of bool or uint8, or lists of n masks, optional
-            If the protocol compares masks: bitmaps of the image's size, or RLEs of COCO with
-            ``size`` and ``counts``.
+            If the protocol compares masks: bitmaps of the image's size, or COCO's RLEs.
         keypoints : sequence of B (n, P, 3) arrays, optional
             If the protocol compares keypoints: x and y in pixels; the third is not used.
         polygons : sequence of B (n, 8) or (n, 4, 2) arrays, optional
-            Instead of `boxes`, if the protocol compares polygons: x and y in pixels of the four
-            corners of quadrilaterals such as rotated boxes, in order around.
+            Instead of `boxes`, if the protocol compares polygons: x and y in pixels of four corners
+            in order around.
         ground_truth : mapping, optional
-            The ground truths of the batch, if the evaluator has none: ``boxes`` and ``labels`` as
-            above; ``masks``, ``keypoints`` (x, y, v, with ``boxes``) or ``polygons`` if the
-            protocol compares them; optional ``area`` in square pixels (by default that of the mask,
-            polygon or box), ``crowd``, ``difficult``, ``ignore``, ``group_of``, and attributes of
-            `ignore_where` as numbers. Area ranges in percent need ``image_sizes``, (B, 2) widths
-            and heights in pixels, or `sizes`.
+            The ground truths of the batch, if the evaluator has none: ``boxes``, ``labels`` and
+            shapes as above, with v of ``keypoints``; optional ``area`` in square pixels (by default
+            of the mask, polygon or box), ``crowd``, ``difficult``, ``ignore``, ``group_of``, and
+            attributes of `ignore_where` as numbers. Area ranges in percent need ``image_sizes``,
+            (B, 2) widths and heights in pixels, or `sizes`.
         sizes : (B, 2) array, optional
             Width and height of each image in pixels, if all boxes are normalized.
 
         Raises
         ------
         InputError
-            If an image or label is unknown, an image is updated twice, columns differ in length,
-            masks of an image differ in size, or a value is invalid.
+            If an image or label is unknown, an image is updated twice, or a value is invalid.
         UsageError
             If `ground_truth` or shapes are missing, or given and not used.
         """
         if (ground_truth is None) == (self.ground_truth is None):
             raise UsageError("give ground_truth= either to the evaluator, or to each update")
         names = Columns("detections").names("image_ids", as_array(image_ids))
-        batches = [self._batch("detections", names)]
-        image_sizes = None if sizes is None else batches[0].read_sizes("sizes", sizes)
+        batch = Batch("detections", names, self.protocol)
+        image_sizes = None if sizes is None else batch.read_sizes("sizes", sizes)
         given = {"boxes": boxes, "scores": scores, "labels": labels}
         given |= {"masks": masks, "keypoints": keypoints, "polygons": polygons}
-        batches[0].read(given, image_sizes)
+        tables = [batch.read(given, self.boxes, image_sizes)]
         if ground_truth is not None:
-            batches.append(self._batch("ground truth", names).read(ground_truth, image_sizes))
+            of_truth = Batch("ground truth", names, self.protocol)
+            tables.append(of_truth.read(ground_truth, self.boxes, image_sizes))
             if ground_truth.get("image_sizes") is not None:
-                reader = self._batch("ground truth", names)
-                image_sizes = reader.read_sizes("image_sizes", ground_truth["image_sizes"])
-        if "masks" in self.protocol.reading:  # those of a given ground truth follow in `compute`
-            sized = [SizedMasks(b.table, b.image, b.columns["masks"].sizes) for b in batches[::-1]]
-            check_sizes(names, sized)
-        named = [] if image_sizes is None else zip(names, image_sizes.tolist(), strict=True)
-        self._add(batches, dict(named))
+                image_sizes = of_truth.read_sizes("image_sizes", ground_truth["image_sizes"])
+        masked = [SizedMasks(t.title, t.image, t.masks.sizes) for t in tables[::-1] if t.masks]
+        if masked:
+            check_sizes(names, masked)  # those of a given ground truth follow in `compute`
+        of_images = [] if image_sizes is None else zip(names, image_sizes.tolist(), strict=True)
+        self._add(names, tables, of_images)
 
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
         """Add the detections of a batch as records of a COCO results file.
@@ -247,9 +228,8 @@ class Evaluator:
         image_ids : sequence of B int or str
             The images of the batch, also those without detections.
         records : iterable of mappings
-            Records with ``image_id``, ``category_id``, ``bbox`` (x, y, width, height), and
-            ``segmentation`` (RLE) or ``keypoints`` if the protocol compares them. All may lack
-            ``score``, and ``bbox`` if they have shapes.
+            With ``image_id``, ``category_id``, ``bbox``, ``score``, and ``segmentation`` (RLE) or
+            ``keypoints`` if compared. All may lack ``score``, and ``bbox`` if they have shapes.
 
         Raises
         ------
@@ -260,43 +240,44 @@ class Evaluator:
         """
         if self.boxes != "xywh":
             raise UsageError("records have xywh boxes; the evaluator requires boxes='xywh'")
-        images = Columns("detections").names("image_ids", as_array(image_ids))
-        records = list(records)
+        names, records = Columns("detections").names("image_ids", as_array(image_ids)), [*records]
         shapes = {name: KINDS[name].key for name in self.protocol.reading}
-        optional = ("bbox", "score") if shapes else ("score",)
-        keys = ["image_id", "category_id", "bbox", *shapes.values(), "score"]
-        keys = [k for k in keys if k not in optional or any(r.get(k) is not None for r in records)]
-        of_image: dict[Name, list[Mapping[str, Any]]] = {name: [] for name in images}
+        keys = {"labels": "category_id", "boxes": "bbox", **shapes, "scores": "score"}
+        for name in ("boxes", "scores") if shapes else ("scores",):  # all may lack them
+            if not any(record.get(keys[name]) is not None for record in records):
+                del keys[name]
+        of_image: dict[Name, list[Mapping[str, Any]]] = {name: [] for name in names}
         for number, record in enumerate(records):
-            location, missing = f"record {number}", [k for k in keys if record.get(k) is None]
-            if missing:
-                _refuse(f"{missing[0]} is missing", f"give {', '.join(keys)}", location)
+            for key in ("image_id", *keys.values()):
+                if record.get(key) is None:
+                    hint = f"give image_id, {', '.join(keys.values())}"
+                    _refuse(f"{key} is missing", hint, f"record {number}")
             if record["image_id"] not in of_image:
-                hint = "name every image of the batch in image_ids"
-                _refuse(f"image {record['image_id']!r} is not in the batch", hint, location)
+                message = f"image {record['image_id']!r} is not in the batch"
+                _refuse(message, "name every image of the batch in image_ids", f"record {number}")
             of_image[record["image_id"]].append(record)
-        columns = {key: [[r[key] for r in of_image[name]] for name in images] for key in keys}
-        if "keypoints" in shapes:
-            columns["keypoints"] = [list(map(_keypoint_triples, k)) for k in columns["keypoints"]]
-        rows: Any = {name: columns[key] for name, key in shapes.items()}
-        boxes, scores = columns.get("bbox"), columns.get("score")
-        self.update(images, boxes, scores, columns["category_id"], **rows)
+        given: Any = {k: [[r[key] for r in of_image[n]] for n in names] for k, key in keys.items()}
+        if "keypoints" in given:
+            given["keypoints"] = [[*map(_triples, rows)] for rows in given["keypoints"]]
+        self.update(names, **{"boxes": None, "scores": None, **given})
 
-    def _add(self, batches: Sequence[Batch], sizes: Mapping[Name, tuple[float, float]]) -> None:
+    def _add(self, names: Sequence[Name], tables: Sequence[Table], sizes: Iterable[Any]) -> None:
         """Add the rows of a batch, and the sizes of images."""
-        names = batches[0].images
-        with self._lock:
+        with _LOCK:
             self._check_names("image", names, self._images, self._seen)
-            known = None if self._classes is None else self._known_labels
-            labels, update = dict(self._labels), Update()
-            for batch in batches:
-                self._check_names("label", batch.label_names, known, labels)
-                number = [labels.setdefault(name, len(labels)) for name in batch.label_names]
-                label = np.array(number, np.int32)[batch.columns["label"]]
-                update[batch.table] = batch.columns | {"label": label}
-            self._updates.append((self._number_images(names, update), update))
-            self._labels = labels
-            self._image_sizes |= sizes
+            labels = dict.fromkeys(name for table in tables for name in table.class_ids)
+            self._check_names("label", [*labels], self._classes and self._ids, self._labels)
+            ids = {name: self._ids.get(name, name) for name in labels}
+            update = {
+                table.title: replace(table, class_ids=tuple(ids[name] for name in table.class_ids))
+                for table in tables
+            }
+            new = self._new_images(names, update)
+            if not new.all():
+                update = {k: t.select(np.flatnonzero(new[t.image])) for k, t in update.items()}
+            self._updates.append(update)
+            self._labels |= dict.fromkeys(ids.values())
+            self._image_sizes.update(sizes)
 
     def _check_names(
         self, subject: str, names: Sequence[Name], known: Any, earlier: Iterable[Name]
@@ -311,39 +292,34 @@ class Evaluator:
                 hint = "; ".join(filter(None, (nearest, self._hints[subject])))
                 _refuse(f"{subject} {name!r} is unknown", hint)
 
-    def _number_images(self, names: Sequence[Name], update: Update) -> Integers:
-        """Record the images of an update; return their numbers, -1 for those seen before."""
+    def _new_images(self, names: Sequence[Name], update: Update) -> Flags:
+        """Record the images of an update; return which were not seen before, (B,) bool."""
         seen: dict[Name, tuple[Update, int]] = {}
-        numbers = np.full(len(names), -1, np.int32)
-        for position, name in enumerate(names):
+        new = np.ones(len(names), np.bool_)
+        for index, name in enumerate(names):
             first = self._seen.get(name) or seen.get(name)
+            new[index] = first is None
             if first is None:
-                numbers[position] = len(self._seen) + len(seen)
-                seen[name] = update, position
+                seen[name] = update, index
             elif self.repeats == "error":
                 hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
                 _refuse(f"image {name!r} is updated twice", hint)
-            elif _rows_of(*first) != _rows_of(update, position):
+            elif _rows_of(*first) != _rows_of(update, index):
                 hint = "split images without repeats, as images[rank::processes]"
                 _refuse(f"image {name!r} is updated twice, with different rows", hint)
         self._seen |= seen
-        return numbers
-
-    # --- evaluation of the updates
+        return new
 
     def compute(
         self, *, classes: Iterable[Name] | None = None, threads: int | None = None
     ) -> Result:
         """Evaluate all updates.
 
-        Only the first call checks the data if AP is near zero, as :func:`detap.evaluate` does: in
-        early epochs of a training it may be with valid data.
+        Only the first call checks the data if AP is near zero: in early epochs it may be.
 
         Parameters
         ----------
-        classes : iterable of int or str, optional
-            Names, or ids if integers, of the classes to report, as for :func:`detap.evaluate`.
-        threads : int, optional
+        classes, threads : optional
             As for :func:`detap.evaluate`.
 
         Raises
@@ -357,36 +333,31 @@ class Evaluator:
         DetapWarning
             As :func:`detap.evaluate`.
         """
-        with self._lock:
+        with _LOCK:
             missing = [name for name in self._required if name not in self._seen]
             if missing:
                 others = f" (nor {len(missing) - 1} more)" if len(missing) > 1 else ""
-                _refuse(f"image {missing[0]!r} was not updated{others}", _MISSING_HINT)
+                hint = "update every image, with empty arrays if it has none, or give images='seen'"
+                _refuse(f"image {missing[0]!r} was not updated{others}", hint)
             if not self._seen:
                 _refuse("no image was updated", "update each batch of the loop")
             truth, detections = self._tables()
             images = None if len(self._seen) == len(truth.images) else [*self._seen]
-        options: dict[str, Any] = {"classes": classes, "images": images, "threads": threads}
-        if self._checked:
-            return score_tables(truth, detections, self.protocol, **options)
-        result = evaluate(truth, detections, self.protocol, **options, as_is=self.as_is)
+        run = score_tables if self._checked else partial(evaluate, as_is=self.as_is)
+        options: Any = {"classes": classes, "images": images, "threads": threads}
+        result = run(truth, detections, self.protocol, **options)
         self._checked = True
         return result
 
     def to_bytes(self) -> bytes:
-        """Return the updates as bytes, 48 per detection and the shapes, for :meth:`merge`."""
-        with self._lock:
-            header = {
-                "settings": self._settings(),
-                "images": list(self._seen),
-                "sizes": list(self._image_sizes.items()),
-                "labels": list(self._label_names),
-            }
-            columns = {
-                f"{table}/{name}": column
-                for table in self._updates[0][1]
-                for name, column in self._rows(table).items()
-            }
+        """Return the updates as bytes, 56 per detection and the shapes, for :meth:`merge`."""
+        with _LOCK:
+            images, labels = self.seen, tuple(self._labels)
+            sizes = list(self._image_sizes.items())
+            by_title = {k: [update[k] for update in self._updates] for k in self._updates[0]}
+        header = {"settings": self._settings(), "images": images, "labels": labels, "sizes": sizes}
+        tables = {k: stacked(each, images, (labels, ())) for k, each in by_title.items()}
+        columns = {f"{k}/{name}": c for k, t in tables.items() for name, c in t.arrays().items()}
         return bytes(encode(_KIND, header, columns))
 
     def merge(self, parts: Iterable[bytes]) -> "Evaluator":
@@ -404,8 +375,7 @@ class Evaluator:
         Raises
         ------
         InputError
-            If bytes are damaged, settings differ, or an image is in two parts; if `repeats` is
-            ``"identical"``, only if its rows differ.
+            If bytes are damaged, settings differ, or `repeats` does not accept an image twice.
         """
         merged = copy(self)
         merged.reset()
@@ -420,12 +390,8 @@ class Evaluator:
             hashed.update(repr((truth.images, truth.class_ids)).encode())
             for column in truth.columns().values():
                 hashed.update(column.tobytes())
-        return {
-            "protocol": self.protocol.signature(__version__),
-            "boxes": self.boxes,
-            "repeats": self.repeats,
-            "ground_truth": hashed.hexdigest(),
-        }
+        settings = {"protocol": self.protocol.signature(__version__), "boxes": self.boxes}
+        return settings | {"repeats": self.repeats, "ground_truth": hashed.hexdigest()}
 
     def _add_part(self, data: bytes, part: str) -> None:
         """Add the updates of another evaluator."""
@@ -435,85 +401,58 @@ class Evaluator:
                 if header["settings"][name] != value:
                     _refuse(f"has another {name} than this evaluator", "use one for all", part)
             names, labels = names_of(header["images"]), names_of(header["labels"])
-            sizes = {name: (float(w), float(h)) for name, (w, h) in header["sizes"]}
-            batches = []
-            for table, empty in self._updates[0][1].items():
-                rows: Block = {name: columns[f"{table}/{name}"] for name in empty}
-                batches.append(self._batch(table, names))
-                batches[-1].columns, batches[-1].label_names = rows, [*labels]
-                if {*map(len, rows.values())} != {len(rows["image"])}:
-                    raise ValueError(f"columns of the {table} differ in length")
+            sizes = [(name, (float(w), float(h))) for name, (w, h) in header["sizes"]]
+            tables = []
+            for title, empty in self._updates[0].items():
+                rows: Any = {name: columns[f"{title}/{name}"] for name in empty.arrays()}
+                tables.append(empty.with_columns(rows, images=names, class_ids=labels))
+                if len({len(column) for name, column in rows.items() if name != "masks"}) > 1:
+                    raise ValueError(f"columns of the {title} differ in length")
                 check_indices("image", rows["image"], len(names), part)
                 check_indices("label", rows["label"], len(labels), part)
+                check_indices("mask", rows.get("mask"), len(rows.get("masks", ())), part)
         except (KeyError, TypeError, ValueError) as error:
             _refuse(f"is damaged: {error}", "", part)
-        self._add(batches, sizes)
-
-    @property
-    def _label_names(self) -> tuple[Name, ...]:
-        """The name of each label that rows have."""
-        return tuple(self._labels) if self._classes is None else self._classes[0]
+        self._add(names, tables, sizes)
 
     def _tables(self) -> tuple[GroundTruth, Detections]:
         """Return the rows of all updates as tables, images in ground truth order."""
         truth = self.ground_truth
         if truth is None:
-            labels = self._classes or class_table(Columns("ground truth"), sorted(self._labels))
-            truth = GroundTruth(**self._fields("ground truth", tuple(sorted(self._seen)), *labels))
-        fields = self._fields("detections", truth.images, truth.class_ids, truth.classes)
-        detections = Detections(**fields)
-        rows = self._batch("detections", truth.images)
-        rows.image = detections.image
-        check_scores(detections.score, lambda row: (rows.table, rows.location(row)))
-        return truth, detections
+            classes = self._classes or class_table(Columns("ground truth"), sorted(self._labels))
+            truth = self._checked_table("ground truth", tuple(sorted(self._seen)), classes)
+            if self._image_sizes:
+                sizes = [self._image_sizes.get(name, (np.nan, np.nan)) for name in truth.images]
+                truth = replace(truth, image_sizes=np.array(sizes))
+        classes = truth.class_ids, truth.classes
+        return truth, self._checked_table("detections", truth.images, classes)
 
-    def _rows(self, table: str) -> Block:
-        """Return the columns of all updates, with the numbers of images, without repeats."""
-        blocks = [{**u[table], "image": n[u[table]["image"]]} for n, u in self._updates]
-        columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
-        new = columns["image"] >= 0
-        return columns if new.all() else {name: column[new] for name, column in columns.items()}
-
-    def _fields(
-        self, table: str, images: tuple[Name, ...], ids: tuple[Name, ...], names: tuple[str, ...]
-    ) -> dict[str, Any]:
-        """Return the fields of a table of all updates, sorted by image."""
-        columns = self._rows(table)
-        columns["label"] = reindexed(columns["label"], self._label_names, ids)
-        image = columns["image"] = reindexed(columns["image"], self.seen, images)
-        if (image[1:] < image[:-1]).any():
-            order = np.argsort(image, kind="stable")
-            columns = {name: column[order] for name, column in columns.items()}
-        boxes, box_format = columns.pop("boxes"), "xyxy" if self.boxes == "xyxy" else "xywh"
-        reader = self._batch(table, images)
-        reader.image = columns["image"]
-        corners, box_area, notes = checked_boxes(reader, boxes, box_format, as_is=self.as_is)
-        area = columns.pop("area", None)
-        of_truth = table == "ground truth"
-        if area is not None and (of_truth or not np.isnan(area).all()):
-            columns["area"] = np.where(np.isnan(area), box_area, area)
-        if of_truth:
-            columns["extra"] = {name: columns.pop(name) for name in self.protocol.attributes}
-        if of_truth and "keypoints" in columns:
-            start = boxes[:, :2] if box_format == "xyxy" else 0.0
-            columns["width_height"] = boxes[:, 2:] - start
-        if of_truth and self._image_sizes:
-            sizes = [self._image_sizes.get(image, (np.nan, np.nan)) for image in images]
-            columns["image_sizes"] = np.array(sizes)
-        shapes = {name: columns.pop(name) for name in shapes_compared(self.protocol)}
-        columns |= {"corners": corners, "box_area": box_area, "notes": notes, **fields_of(shapes)}
-        return {**columns, "images": images, "class_ids": ids, "classes": names}
+    def _checked_table(self, title: str, images: tuple[Name, ...], classes: Classes) -> Any:
+        """Return the table of all updates, sorted by image, with checks of all rows."""
+        table = stacked([update[title] for update in self._updates], images, classes)
+        if (table.image[1:] < table.image[:-1]).any():
+            table = table.select(np.argsort(table.image, kind="stable"))
+        rows = Batch(title, images, self.protocol)
+        rows.image = table.image
+        if isinstance(table, Detections):
+            check_scores(table.score, lambda row: (title, rows.location(row)))
+        form = "xyxy" if self.boxes == "xyxy" else "xywh"
+        notes = negative_size_notes(rows, table.corners, table.box_area, form, as_is=self.as_is)
+        return replace(table, notes=notes)
 
 
-def _rows_of(update: Update, position: int) -> list[bytes]:
+def _rows_of(update: Update, index: int) -> list[Any]:
     """Return the rows of an image in all tables as bytes, for comparison."""
-    rows = []
-    for block in update.values():
-        of_image = slice(*np.searchsorted(block["image"], [position, position + 1]))
-        rows += [column[of_image] for name, column in block.items() if name != "image"]
-    # Zeros of either sign are equal, but differ in bytes.
-    is_real = [isinstance(c, np.ndarray) and c.dtype.kind == "f" for c in rows]
-    return [(c + 0.0 if r else c).tobytes() for c, r in zip(rows, is_real, strict=True)]
+    rows: list[Any] = []
+    for table in update.values():
+        of_image = table.select(np.flatnonzero(table.image == index)).compact()
+        rows.append([table.class_ids[label] for label in of_image.label.tolist()])
+        for name, column in of_image.arrays().items():
+            if name not in ("image", "label", "mask"):
+                # Zeros of either sign are equal, but differ in bytes.
+                is_real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+                rows.append((column + 0.0 if is_real else column).tobytes())
+    return rows
 
 
 def _refuse(message: str, hint: str, location: str = "") -> NoReturn:
@@ -521,7 +460,7 @@ def _refuse(message: str, hint: str, location: str = "") -> NoReturn:
     raise InputError(Problem("detections", location, message, hint))
 
 
-def _keypoint_triples(values: Any) -> Any:
-    """Return flat keypoints as triples (x, y, v); others unchanged."""
-    array = np.asarray(values, object)
-    return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values
+def _triples(keypoints: Any) -> Any:
+    """Return keypoints in turn as triples x, y, v; others unchanged."""
+    flat = np.ndim(keypoints) == 1 and len(keypoints) % 3 == 0
+    return np.reshape(keypoints, (-1, 3)).tolist() if flat else keypoints

@@ -136,7 +136,7 @@ def refuse_polygons(
     from_files = any(table.files for table in tables)
     bounding = "--shapes bbox" if from_files else "boxes= instead of polygons="
     choices.append(f"{bounding} for their bounding boxes")
-    titles = " and ".join(table._title for table in tables)
+    titles = " and ".join(table.title for table in tables)
     raise UsageError(
         f"protocol {protocol.name} compares boxes, but there are oriented boxes in the {titles}; "
         f"use {', or '.join(choices)}"
@@ -149,5 +149,5 @@ def missing_shapes(table: GroundTruth | Detections, name: str) -> UsageError:
     read = "read_ground_truth" if is_truth else "read_detections"
     build = f"{type(table).__name__}.from_arrays"
     return UsageError(
-        f"no {name} in the {table._title}; pass {name}=True to {read} or {name}= to {build}"
+        f"no {name} in the {table.title}; pass {name}=True to {read} or {name}= to {build}"
     )

@@ -94,6 +94,6 @@ def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> 
     if count != expected:
         crowdpose = ", or use --protocol crowdpose if they are CrowdPose's" if count == 14 else ""
         raise UsageError(
-            f"the protocol has {expected} sigmas, but rows of the {table._title} have {count} "
+            f"the protocol has {expected} sigmas, but rows of the {table.title} have {count} "
             f"keypoints; pass {count} values with --sigmas{crowdpose}"
         )

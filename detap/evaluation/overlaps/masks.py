@@ -36,8 +36,8 @@ class MaskShapes(Shapes):
         check_sizes(
             truth.images,
             [
-                SizedMasks(truth._title, truth.image, truth_masks.sizes[gt_mask]),
-                SizedMasks(detections._title, detections.image, detection_masks.sizes[dt_mask]),
+                SizedMasks(truth.title, truth.image, truth_masks.sizes[gt_mask]),
+                SizedMasks(detections.title, detections.image, detection_masks.sizes[dt_mask]),
             ],
         )
         of_boundaries = self.protocol.iou_type == "boundary"
