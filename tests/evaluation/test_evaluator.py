@@ -230,6 +230,23 @@ def test_arrays_of_any_library(wrap: Callable[[Any], Any]) -> None:
     assert result.detections_count.tolist() == [2, 1]
 
 
+def test_repeats_are_compared_by_class_and_not_by_its_number_in_the_batch() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
+    evaluator.update([1, 2], [[BOX], [BOX]], [[0.5], [0.5]], [[17], [18]])
+    evaluator.update([2], [[BOX]], [[0.5]], [[18]])
+    assert tables(evaluator)[1].label.tolist() == [0, 1]
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        evaluator.update([1], [[BOX]], [[0.5]], [[18]])
+
+
+def test_columns_are_those_of_tables_from_arrays() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
+    evaluator.update([1], [[BOX]], [[0.5]], [[17]])
+    arrays = Detections.from_arrays(image=[1], label=[17], boxes=[BOX], score=[0.5]).columns()
+    columns = tables(evaluator)[1].columns()
+    assert {k: v.dtype for k, v in columns.items()} == {k: v.dtype for k, v in arrays.items()}
+
+
 def test_half_precision_is_taken_exactly() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     score = np.array([0.1], np.float16)
@@ -672,6 +689,10 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
         (
             {"boxes": [[BOX, BOX], [[0, 0, np.inf, 1]]]},
             r"image 2, row 0: boxes is .* expected a finite",
+        ),
+        (
+            {"boxes": [[BOX, BOX], [[0, 0, 1e200, 1e200]]]},
+            r"detections: image 2, row 0: boxes is .* expected finite coordinates and area",
         ),
         ({"scores": [[0.5, 0.5], [np.nan]]}, "image 2, row 0: score.? is nan; expected a finite"),
         ({"scores": [[0.5, "0.5"], [1]]}, "image 1, row 1: scores is '0.5'; expected a number"),

@@ -81,6 +81,20 @@ def test_repeated_images_with_equal_masks_are_dropped() -> None:
         take(evaluator, masks=[other, []])
 
 
+def test_updates_of_polygons_and_of_boxes_mix() -> None:
+    """A square on its corner covers half of its bounding box."""
+    diamond = [5, 0, 10, 5, 5, 10, 0, 5]
+    square = [0, 0, 10, 0, 10, 10, 0, 10]
+    table = GroundTruth.from_arrays(image=["a", "b"], label=[1, 1], polygons=[diamond, square])
+    evaluator = Evaluator(table, "coco-polygon")
+    evaluator.update(["a"], None, [[0.5]], [[1]], polygons=[[diamond]])
+    evaluator.update(["b"], [[[0, 0, 10, 10]]], [[0.5]], [[1]])
+    result = evaluator.compute()
+    assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
+    assert result.detections.area is not None
+    assert result.detections.area.tolist() == [50, 100]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
