@@ -1,7 +1,8 @@
 """Baselines: earlier JSON reports, read, compared and raised."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
 from math import isnan, nan
@@ -293,76 +294,49 @@ def require_comparable(path: str, lines: list[str], option: str) -> None:
 def raise_baseline(
     old: Mapping[str, Any], new: Mapping[str, Any], *, allow_drop: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, float, float]]]:
-    """Return the new report, with the old value of each metric that dropped."""
-    key = _KINDS[new["kind"]]
-    ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
-    record = ratchet.report("", old, new)
+    """Return the new report with the old value of each metric that dropped, and the changes."""
+    record: dict[str, Any] = deepcopy(dict(new))
     for name in ("retained_metrics", "gates", "intervals"):
         record.pop(name, None)
-    if "operating_point" in record.keys() & old.keys() and not threshold_differences(new, old):
-        point, earlier = record["operating_point"], old["operating_point"]
-        raised = ratchet.report(
-            "",
-            {"summary": earlier["overall"], key: earlier["classes"]},
-            {"summary": point["overall"], key: point["classes"]},
-        )
-        record["operating_point"] = point | {"overall": raised["summary"], "classes": raised[key]}
-    if "slices" in record:
-        slices = old.get("slices", {})
-        record["slices"] = {
-            tag: ratchet.report(f"slice:{tag}.", slices[tag], part) if tag in slices else part
-            for tag, part in record["slices"].items()
-        }
-    if ratchet.retained:
-        record["retained_metrics"] = ratchet.retained
-    return record, ratchet.changes
-
-
-class _Ratchet:
-    """Retention of metrics that would drop from one report to the next."""
-
-    def __init__(
-        self, key: str, metric_of: Callable[[str], Metric | None], *, allow_drop: bool
-    ) -> None:
-        self.key = key
-        self.metric_of = metric_of
-        self.allow_drop = allow_drop
-        self.retained: list[str] = []  # names of the metrics that keep their old values
-        self.changes: list[tuple[str, float, float]] = []  # as raise_baseline returns them
-
-    def metrics(
-        self, prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return metrics by name, with the old values of those that would drop."""
-        result = dict(new)
-        for name, value in new.items():
-            if name in _NOT_RAISED or name not in old:
-                continue
-            metric = self.metric_of(name)
+    metric_of = _metrics_of(new)
+    retained, changes = [], []
+    for prefix, earlier, current in _parts(old, record):
+        for name in [name for name in current if name in earlier and name not in _NOT_RAISED]:
+            metric, before, value = metric_of(name), earlier[name], current[name]
             if metric is not None and not metric.ratcheted:
                 continue
-            before = old[name]
-            retained = not self.allow_drop and _is_worse(metric, value, before)
-            if retained:
-                result[name] = before
+            if is_retained := not allow_drop and _is_worse(metric, value, before):
+                current[name] = before
             if _same(_or_nan(before), _or_nan(value)):
                 continue  # changes by rounding are not reported
-            if retained:
-                self.retained.append(f"{prefix}{name}")
+            if is_retained:
+                retained.append(f"{prefix}{name}")
             else:
-                self.changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
-        return result
+                changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
+    if retained:
+        record["retained_metrics"] = retained
+    return record, changes
 
-    def report(self, prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a summary and its rows, with the old values of metrics that would drop."""
-        summary = self.metrics(prefix, old["summary"], new["summary"])
-        earlier = {row_key(row): row for row in old[self.key]}
-        unit = f"{prefix}{UNITS[self.key]}"
-        rows = [
-            self.metrics(f"{unit}:{row['name']}.", earlier.get(row_key(row), {}), row)
-            for row in new[self.key]
-        ]
-        return {**new, "summary": summary, self.key: rows}
+
+def _parts(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
+    """Yield the summaries and rows of two reports, with the prefix of their metrics' names."""
+    key = _KINDS[new["kind"]]
+    parts = [("", old, new)]
+    if "operating_point" in new.keys() & old.keys() and not threshold_differences(new, old):
+        points = [record["operating_point"] for record in (old, new)]
+        ends = [{"summary": point["overall"], key: point["classes"]} for point in points]
+        parts.append(("", ends[0], ends[1]))
+    slices = old.get("slices", {})
+    for tag, part in new.get("slices", {}).items():
+        if tag in slices:
+            parts.append((f"slice:{tag}.", slices[tag], part))
+    for prefix, earlier, current in parts:
+        yield prefix, earlier["summary"], current["summary"]
+        rows = {row_key(row): row for row in earlier[key]}
+        for row in current[key]:
+            yield f"{prefix}{UNITS[key]}:{row['name']}.", rows.get(row_key(row), {}), row
 
 
 def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
