@@ -14,7 +14,6 @@ from detap.evaluation.results import Result, class_rows
 from detap.gates.checks import Gate
 from detap.gates.metric_names import MetricName, Metrics, row_key
 from detap.tables.detection import Floats
-from detap.tables.detection import Name as ImageName
 
 _MAX_ROWS = 10
 
@@ -23,54 +22,17 @@ SliceResults = Callable[[str | None], Result | None]
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRegression:
-    """A class whose AP (F1 without scores) dropped, or is low without a baseline."""
-
-    name: str
-    value: float
-    baseline: float | None  # the value in the baseline
-    ground_truths: int
-    metric: str = "AP"
-
-    @property
-    def change(self) -> float:
-        """The change of the value; negative for a drop."""
-        return self.value - (self.baseline or 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class ImageErrors:
-    """The errors of an image, or its additional errors since the baseline."""
-
-    name: ImageName
-    by_type: Mapping[str, int]  # counts by error type of `detap.analysis.comparison.KINDS`
-
-    @property
-    def total(self) -> int:
-        """The sum over all types."""
-        return sum(self.by_type.values())
-
-
-@dataclass(frozen=True, slots=True)
-class LocalizationRegression:
-    """A drop of AP mostly at high IoU thresholds."""
-
-    threshold: int  # index of the IoU threshold with the largest drop
-    # the lowest threshold and that one, and the drops of AP there
-    iou: tuple[float, float]
-    drop: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
 class Regressions:
-    """The classes and images behind the gates that did not pass."""
+    """The classes and images behind the gates that did not pass, as in the JSON report."""
 
     slice: str | None  # the slice, if all of these gates are about one
-    classes: tuple[ClassRegression, ...]  # largest drops first
-    localization: LocalizationRegression | None
-    images: tuple[ImageErrors, ...]  # most errors first
+    # With AP (F1 without scores), now and in the baseline: the largest drops first.
+    classes: tuple[Mapping[str, Any], ...]
+    # If AP dropped mostly at high IoU: IoU and drop at the lowest and the worst threshold.
+    localization: Mapping[str, Mapping[str, float]] | None
+    images: tuple[Mapping[str, Any], ...]  # with errors by type, the most first
     baseline: bool  # True if the metrics of a baseline are known
-    images_compared: bool  # True if images are compared with an earlier detector
+    images_compared: bool  # True if errors are those added since an earlier detector
 
 
 def regressions(
@@ -94,8 +56,9 @@ def regressions(
     metrics = None if baseline_metrics is None else baseline_metrics.of_slice(tag)
     labels = _labels(names, len(result.classes))
     classes = _classes(labels, result, metrics)
-    localization = None if metrics is None else _localization(labels, result, metrics)
-    threshold = 0 if localization is None else localization.threshold
+    threshold, localization = (
+        (0, None) if metrics is None else _localization(labels, result, metrics)
+    )
     images = _images(labels, threshold, result, earlier)
     if not classes and not images:
         return None
@@ -119,7 +82,7 @@ def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
 
 def _classes(
     labels: Sequence[int], result: Result, baseline: Metrics | None
-) -> tuple[ClassRegression, ...]:
+) -> tuple[dict[str, Any], ...]:
     """Return the classes with the largest drops; without a baseline the lowest."""
     metric = "AP" if result.protocol.has_scores else "F1"
     earlier = None if baseline is None else _aligned(baseline, metric, result).tolist()
@@ -132,14 +95,17 @@ def _classes(
             continue
         if before is not None and (not before > value or nearly_equal(before, value)):
             continue
-        classes.append(ClassRegression(row["name"], value, before, row["ground_truths"], metric))
-    return tuple(sorted(classes, key=lambda regression: regression.change)[:_MAX_ROWS])
+        counts = {"baseline": before, "ground_truths": row["ground_truths"]}
+        classes.append({"name": row["name"], metric: value, **counts})
+    return tuple(
+        sorted(classes, key=lambda row: row[metric] - (row["baseline"] or 0.0))[:_MAX_ROWS]
+    )
 
 
 def _localization(
     labels: Sequence[int], result: Result, baseline: Metrics
-) -> LocalizationRegression | None:
-    """Return the drop at a higher threshold, if that at the lowest is less than half of it."""
+) -> tuple[int, dict[str, dict[str, float]] | None]:
+    """Return the worst threshold, and the drops if that at the lowest is less than half of it."""
     drops: dict[int, float] = {}
     for threshold, iou in enumerate(result.iou_thresholds):
         before = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", result)
@@ -148,14 +114,16 @@ def _localization(
             drops[threshold] = drop
     worst = max(drops, key=lambda threshold: drops[threshold], default=0)
     if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
-        return None
-    iou = (float(result.iou_thresholds[0]), float(result.iou_thresholds[worst]))
-    return LocalizationRegression(worst, iou, (drops[0], drops[worst]))
+        return 0, None
+    ends = {"lowest": 0, "worst": worst}
+    return worst, {
+        end: {"iou": float(result.iou_thresholds[k]), "drop": drops[k]} for end, k in ends.items()
+    }
 
 
 def _images(
     labels: Sequence[int], threshold: int, result: Result, earlier: Result | None
-) -> tuple[ImageErrors, ...]:
+) -> tuple[dict[str, Any], ...]:
     """Return the images with the most errors, or additional errors, at a threshold."""
     results = [result] if earlier is None else [result, earlier]
     if result.protocol.matching != "by-score" or not all(one.has_boxes for one in results):
@@ -167,9 +135,9 @@ def _images(
         counts = counts - count_errors(earlier, threshold=threshold).select_classes(same)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MAX_ROWS]
-    images = result.images
+    by_type = [dict(zip(KINDS, row, strict=True)) for row in counts[order].tolist()]
     return tuple(
-        ImageErrors(images[index], dict(zip(KINDS, counts[index].tolist(), strict=True)))
-        for index in order.tolist()
+        {"name": result.images[index], "errors": int(total[index]), **errors}
+        for index, errors in zip(order.tolist(), by_type, strict=True)
         if total[index] > 0
     )

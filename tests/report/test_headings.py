@@ -4,15 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from detap.analysis.comparison import compare
+from detap.analysis.comparison import KINDS, compare
 from detap.evaluation.detection import evaluate
 from detap.gates.detection import Scored
-from detap.gates.regressions import (
-    ClassRegression,
-    ImageErrors,
-    LocalizationRegression,
-    Regressions,
-)
+from detap.gates.regressions import Regressions
 from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
 from detap.report.sections import SECTIONS
@@ -151,9 +146,10 @@ def test_headings_of_classes(protocol: Protocol, shares: str) -> None:
     )
 
 
-FALLEN = ClassRegression("cat", 0.25, 0.5, 7)
-LOOSER = LocalizationRegression(2, (0.5, 0.75), (-0.01, 0.125))
-IMAGE = ImageErrors(3, {"missed": 2, "duplicate": -1, "classification": 0})
+FALLEN = {"name": "cat", "AP": 0.25, "baseline": 0.5, "ground_truths": 7}
+LOOSER = {"lowest": {"iou": 0.5, "drop": -0.01}, "worst": {"iou": 0.75, "drop": 0.125}}
+SAME = LOOSER | {"lowest": {"iou": 0.5, "drop": 0.0}}
+IMAGE = {"name": 3, "errors": 1, **dict.fromkeys(KINDS, 0), "missed": 2, "duplicate": -1}
 
 
 @pytest.mark.parametrize(
@@ -182,12 +178,12 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicate": -1, "classification": 0})
             ("image 3: 2 FN",),
         ),
         (
-            Regressions(None, (replace(FALLEN, baseline=None),), None, (), False, False),
+            Regressions(None, (FALLEN | {"baseline": None},), None, (), False, False),
             "Worst classes and images",
             ("class cat: AP 0.2500 (7 ground truths)",),
         ),
         (
-            Regressions(None, (), replace(LOOSER, drop=(0.0, 0.125)), (), True, True),
+            Regressions(None, (), SAME, (), True, True),
             "Regressions",
             ("localization: AP dropped 0.1250 at IoU 0.75, unchanged at IoU 0.5",),
         ),

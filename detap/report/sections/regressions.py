@@ -1,14 +1,12 @@
 """Regressions: the classes and images behind gates that did not pass."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from detap.analysis.comparison import KINDS, LABELS
 from detap.decimals import nearly_equal
 from detap.escaping import escape
-from detap.gates.regressions import (
-    ClassRegression,
-    ImageErrors,
-    LocalizationRegression,
-    Regressions,
-)
+from detap.gates.regressions import Regressions
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block
 from detap.report.numbers import change
@@ -63,25 +61,17 @@ RegressionsData = Object(
 def regressions_block(regressions: Regressions) -> Block:
     """Return the regressions as a block."""
     localization = regressions.localization
-    at_iou = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
+    at_iou = "" if localization is None else f" at IoU {localization['worst']['iou']:.6g}"
     data = {
         "slice": regressions.slice,
-        "classes": [RegressedClass(one, **{one.metric: one.value}) for one in regressions.classes],
-        "localization_regression": None
-        if localization is None
-        else {
-            end: {"iou": localization.iou[k], "drop": localization.drop[k]}
-            for k, end in enumerate(("lowest", "worst"))
-        },
-        "images": [
-            {"name": image.name, "errors": image.total, **image.by_type}
-            for image in regressions.images
-        ],
+        "classes": regressions.classes,
+        "localization_regression": localization,
+        "images": regressions.images,
         "images_compared": regressions.images_compared,
     }
     lines = (
         *map(_class_line, regressions.classes),
-        *([] if localization is None else [_localization_line(localization)]),
+        *([] if localization is None else [_localization_line(**localization)]),
         *(
             f"{_image_line(image, more=regressions.images_compared)}{at_iou}"
             for image in regressions.images
@@ -100,25 +90,25 @@ def _title(regressions: Regressions) -> str:
     return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
 
 
-def _class_line(regression: ClassRegression) -> str:
-    before = "" if regression.baseline is None else f"{regression.baseline:.4f} -> "
-    value = f"{regression.metric} {before}{regression.value:.4f}"
-    return f"class {regression.name}: {value} ({regression.ground_truths} ground truths)"
+def _class_line(row: Mapping[str, Any]) -> str:
+    metric = "AP" if "AP" in row else "F1"
+    before = "" if row["baseline"] is None else f"{row['baseline']:.4f} -> "
+    value = f"{metric} {before}{row[metric]:.4f}"
+    return f"class {row['name']}: {value} ({row['ground_truths']} ground truths)"
 
 
-def _localization_line(localization: LocalizationRegression) -> str:
-    low, worst = (f"{iou:.6g}" for iou in localization.iou)
-    lowest, largest = localization.drop
-    at_low = change(abs(lowest), 4).removeprefix("+")
-    if nearly_equal(lowest, 0.0):
+def _localization_line(lowest: Mapping[str, float], worst: Mapping[str, float]) -> str:
+    at_low = change(abs(lowest["drop"]), 4).removeprefix("+")
+    if nearly_equal(lowest["drop"], 0.0):
         at_low = "unchanged"
-    elif lowest < 0:
+    elif lowest["drop"] < 0:
         at_low = f"rose {at_low}"
-    return f"localization: AP dropped {largest:.4f} at IoU {worst}, {at_low} at IoU {low}"
+    at_worst = f"dropped {worst['drop']:.4f} at IoU {worst['iou']:.6g}"
+    return f"localization: AP {at_worst}, {at_low} at IoU {lowest['iou']:.6g}"
 
 
-def _image_line(image: ImageErrors, *, more: bool) -> str:
-    counts = [(kind, count) for kind, count in image.by_type.items() if more or count > 0]
+def _image_line(row: Mapping[str, Any], *, more: bool) -> str:
+    counts = [(kind, row[kind]) for kind in KINDS if more or row[kind] > 0]
     counts.sort(key=lambda item: item[1] < 0)
     parts = [f"{count:{'+' * more}d} {LABELS[kind]}" for kind, count in counts if count]
-    return f"image {image.name}: {', '.join(parts)}"
+    return f"image {row['name']}: {', '.join(parts)}"
