@@ -25,7 +25,7 @@ class Gate:
     """The result of one limit on one metric; ``undefined`` fails too."""
 
     kind: Kind
-    name: str  # the full name of the metric
+    metric: MetricName
     # Warnings: the interval contains the limit, or the class has too few ground truths.
     status: GateStatus
     value: float
@@ -38,7 +38,11 @@ class Gate:
     interval: Interval | None = None  # of the drop or rise, or of the metric
     confidence: float | None = None
     ground_truths: int | None = None  # of the metric's class, area range, slice or class group
-    metric_name: MetricName | None = None
+
+    @property
+    def name(self) -> str:
+        """The full name of the metric."""
+        return self.metric.text
 
     @property
     def failed(self) -> bool:
@@ -144,11 +148,10 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics, values: Intervals |
     if values is not None and interval is not None:
         message += _format_position(limit, interval, values.confidence)
     return Gate(
-        *(limit.kind, name.text, status, value, limit.text, message),
+        *(limit.kind, name, status, value, limit.text, message),
         interval=interval,
         confidence=None if values is None or interval is None else values.confidence,
         ground_truths=name.ground_truths(metrics),
-        metric_name=name,
     )
 
 
@@ -223,13 +226,12 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     gate = partial(
         Gate,
         kind=limit.kind,
-        name=name.text,
+        metric=name,
         value=value,
         limit=limit.text,
         baseline=before,
         confidence=None if intervals is None else intervals.confidence,
         ground_truths=count,
-        metric_name=name,
     )
     if isnan(value) or isnan(before):
         where = "" if isnan(value) else " in the baseline"

@@ -126,11 +126,14 @@ def evaluate_gates(
     )
     if not gates:
         return results
-    inputs = _GateInputs(metrics, baseline_metrics, check_drops, config.option_names)
+    notes: list[Note] = []
+    if baseline_metrics is not None:
+        hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_drops)
+        notes = [_hiding_note(gate, drops, config.option_names) for gate, drops in hidden]
     return replace(
         results,
         gates=tuple(gates),
-        notes=(*_hidden_class_drops(gates, inputs), *underpowered_notes(power)),
+        notes=(*notes, *underpowered_notes(power)),
         regressions=current.find_regressions(gates, baseline_metrics, baseline),
     )
 
@@ -162,20 +165,6 @@ def _baseline_metrics(
     return recorded if evaluated is None else evaluated
 
 
-class _GateInputs(NamedTuple):
-    """The inputs of all gates."""
-
-    metrics: Metrics
-    baseline: Metrics | None
-    check: Callable[[Sequence[Limit]], Sequence[Gate]]
-    option_names: OptionNames
-
-    def fails(self, text: str) -> bool:
-        """Return True if a further limit on a drop would fail."""
-        gates = self.check([Limit.of("drop", text)])
-        return bool(gates) and all(gate.status == "failed" for gate in gates)
-
-
 class _ClassDrop(NamedTuple):
     """A class that dropped far beyond the limit of its mean."""
 
@@ -187,65 +176,64 @@ class _ClassDrop(NamedTuple):
     gate: str
 
 
-def _hidden_class_drops(gates: Sequence[Gate], inputs: _GateInputs) -> Iterator[Note]:
-    """Yield a warning for each gate on a mean that hides a large drop of a class."""
-    gated = {
-        (gate.metric_name.slice, gate.metric_name.row)
-        for gate in gates
-        if gate.kind == "drop" and gate.metric_name is not None
-    }
-    for gate in gates:
-        name = gate.metric_name
-        if name is None or name.in_rows or gate.kind != "drop" or gate.failed:
+def _hidden_class_drops(
+    gates: Sequence[Gate],
+    metrics: Metrics,
+    baseline: Metrics,
+    check_drops: Callable[[Sequence[Limit]], Sequence[Gate]],
+) -> Iterator[tuple[Gate, list[_ClassDrop]]]:
+    """Yield each gate on a mean that hides large drops of classes, with these."""
+    of_drops = [gate for gate in gates if gate.kind == "drop"]
+    gated = {(gate.metric.slice, gate.metric.row) for gate in of_drops}
+    for gate in of_drops:
+        tag = gate.metric.slice
+        if gate.metric.in_rows or gate.failed:
             continue
-        drops = [drop for drop in _class_drops(gate, inputs, gated) if inputs.fails(drop.gate)]
-        if not drops:
-            continue
-        worst = max(drops)
-        text, _, bound = worst.gate.rpartition("=")
-        passed = "passed" if gate.status == "passed" else "did not fail"
-        more = len(drops) - 1
-        others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
-        yield Note(
-            "gate-hides-class-drop",
-            f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
-            f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
-            f"{others}; gate it with {inputs.option_names.limit('max_drop', text, bound)}",
-            len(drops),
-        )
+        drops = []
+        for drop in _class_drops(gate, metrics.of_slice(tag), baseline.of_slice(tag)):
+            checked = check_drops([Limit.of("drop", f"{drop.gate}={gate.limit}")])
+            ungated = all((tag, one.metric.row) not in gated for one in checked)
+            if checked and ungated and all(one.status == "failed" for one in checked):
+                drops.append(drop)
+        if drops:
+            yield gate, drops
 
 
-def _class_drops(
-    gate: Gate, inputs: _GateInputs, gated: set[tuple[str | None, int | None]]
-) -> Iterator[_ClassDrop]:
-    """Yield the large drops of classes without a gate."""
-    assert gate.metric_name is not None
+def _hiding_note(gate: Gate, drops: Sequence[_ClassDrop], option_names: OptionNames) -> Note:
+    """Return the warning about a gate that hides drops of classes."""
+    worst, more = max(drops), len(drops) - 1
+    passed = "passed" if gate.status == "passed" else "did not fail"
+    others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
+    return Note(
+        "gate-hides-class-drop",
+        f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
+        f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
+        f"{others}; gate it with {option_names.limit('max_drop', worst.gate, gate.limit)}",
+        len(drops),
+    )
+
+
+def _class_drops(gate: Gate, current: Metrics, baseline: Metrics) -> Iterator[_ClassDrop]:
+    """Yield the large drops of classes."""
     assert gate.bound is not None
-    assert inputs.baseline is not None
-    tag = gate.metric_name.slice
-    current, baseline = inputs.metrics.of_slice(tag), inputs.baseline.of_slice(tag)
-    name = current.row_name(gate.metric_name.metric)
-    metric = current.metric_of(gate.metric_name.metric)
+    name = current.row_name(gate.metric.metric)
+    metric = current.metric_of(gate.metric.metric)
     if metric is not None and metric.bounds != (0, 1):
         return  # the standard error holds for fractions alone
     if name is None or not baseline.row_has(name):
         return
     before = baseline.by_key(name)
+    tag = gate.metric.slice
     prefix = f"slice:{escaped(tag)}." if tag is not None else ""
-    rows = zip(current.rows, current.by_row(name), strict=True)
-    for index, (row, value) in enumerate(rows):
+    for row, value in zip(current.rows, current.by_row(name), strict=True):
         count = row.get("ground_truths")
         drop = before.get(row_key(row), value) - value
-        if not count or isnan(drop) or (tag, index) in gated:
+        if not count or isnan(drop):
             continue
         threshold = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
         if drop > max(threshold, _TIMES_THE_LIMIT * gate.bound):
-            label = f"{current.unit}:{escaped(str(row['name']))}.{name}"
-            yield _ClassDrop(
-                drop,
-                drop + value,
-                value,
-                int(count),
-                f"{prefix}{current.unit}:{row['name']}.{name}",
-                f"{prefix}{label}={gate.limit}",
+            names = (
+                f"{prefix}{current.unit}:{text}.{name}"
+                for text in (row["name"], escaped(str(row["name"])))
             )
+            yield _ClassDrop(drop, drop + value, value, int(count), *names)

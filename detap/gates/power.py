@@ -73,9 +73,8 @@ def power_analysis(
 
     limits: dict[MetricName, float | None] = {}
     for gate in gates:
-        if gate.metric_name is not None:
-            bounds = (limits.get(gate.metric_name), gate.bound)
-            limits[gate.metric_name] = min((b for b in bounds if b is not None), default=None)
+        bounds = (limits.get(gate.metric), gate.bound)
+        limits[gate.metric] = min((b for b in bounds if b is not None), default=None)
     rows = [row for name, limit in limits.items() for row in detectable(name, limit)]
     if not rows:
         limits = {resolve(None, metrics)[0]: None}
@@ -94,9 +93,7 @@ def _margins(
 ) -> Iterator[ThresholdMargin]:
     """Yield the margins of minimums and maximums whose metric can be resampled."""
     for gate in gates:
-        draws = None
-        if gate.kind not in CHANGES and gate.metric_name is not None:
-            draws = resampled.draws(gate.metric_name)
+        draws = None if gate.kind in CHANGES else resampled.draws(gate.metric)
         if draws is not None:
             error = standard_error(draws.drawn)
             yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.margin(error))

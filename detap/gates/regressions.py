@@ -42,11 +42,7 @@ def regressions(
     baseline: SliceResults | None,
 ) -> Regressions | None:
     """Return the classes and images behind the gates that did not pass."""
-    names = [
-        gate.metric_name
-        for gate in gates
-        if (gate.failed or gate.warned) and gate.metric_name is not None
-    ]
+    names = [gate.metric for gate in gates if gate.failed or gate.warned]
     tags = {name.slice for name in names}
     tag = tags.pop() if len(tags) == 1 else None
     result = current(tag)

@@ -17,6 +17,7 @@ from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
 from detap.gates.checks import Gate
 from detap.gates.history import Run, Series
+from detap.gates.metric_names import MetricName
 from detap.protocols import PRESETS
 from detap.ranking.objectives import Objectives
 from detap.report.model import Cell, Column, Report, Table
@@ -169,8 +170,12 @@ def test_a_difference_of_reports() -> None:
 
 
 def test_many_passed_gates_are_counted() -> None:
-    gates = [Gate("minimum", f"m{n}", "passed", 0.5, "0.4", f"m{n} is fine") for n in range(30)]
-    gates.append(Gate("minimum", "AP", "failed", 0.5, "0.6", "AP 0.5, required >= 0.6"))
+    texts = ["AP", *(f"m{n}" for n in range(30))]
+    names = [MetricName(text, None, None, None, text) for text in texts]
+    gates = [
+        Gate("minimum", name, "passed", 0.5, "0.4", f"{name.text} is fine") for name in names[1:]
+    ]
+    gates.append(Gate("minimum", names[0], "failed", 0.5, "0.6", "AP 0.5, required >= 0.6"))
     block = gate_block(gates)
     assert block.title == "Gates: 1 of 31 failed"
     assert (block.lines[0], block.verdicts[0]) == ("FAILED   AP 0.5, required >= 0.6", "failed")
