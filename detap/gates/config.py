@@ -3,7 +3,7 @@
 Separate from their evaluation, so that commands without gates start faster.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from shlex import quote
@@ -109,17 +109,17 @@ class OptionNames:
         return f"{self(setting)} {quote(f'{name}={bound}')}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateConfig:
     """The gate configuration of a run."""
 
     limits: tuple[Limit, ...]
-    confidence: float | None  # of intervals: of changes, or of metrics without a baseline
-    resamples: int
-    seed: int
-    min_ground_truths: int  # classes with fewer ground truths only warn about drops and rises
-    allow_mismatch: bool  # True to accept a baseline of another ground truth or protocol
     option_names: OptionNames
+    confidence: float | None = None  # of intervals: of changes, or of metrics without a baseline
+    resamples: int = DEFAULT_RESAMPLES
+    seed: int = 0
+    min_ground_truths: int  # classes with fewer ground truths only warn about drops and rises
+    allow_mismatch: bool = False  # True to accept a baseline of another ground truth or protocol
     detectable_drop: float | None = None  # the images needed to detect it are reported
 
     @classmethod
@@ -130,55 +130,34 @@ class GateConfig:
         *,
         baseline: bool,
         baseline_detections: bool,
-        confidence: float | None = None,
-        resamples: int | None = None,
-        seed: int | None = None,
-        detectable_drop: float | None = None,
-        min_ground_truths: int | None = None,
         allow_mismatch: bool = False,
         writes_baseline: bool = False,
+        **settings: Any,
     ) -> Self:
-        """Return the configuration, with defaults for omitted settings."""
-        given = {
-            "baseline": baseline,
-            "baseline_detections": baseline_detections,
-            "confidence": confidence,
-            "resamples": resamples,
-            "seed": seed,
-            "detectable_drop": detectable_drop,
-            "min_ground_truths": min_ground_truths,
-            "allow_mismatch": allow_mismatch or None,
-            "writes_baseline": writes_baseline,
-        }
-        changes = [limit.kind for limit in limits if limit.kind in CHANGES]
+        """Return the configuration; `settings` are the other fields, None for the default."""
+        given = {name: value for name, value in settings.items() if value is not None}
         _check_ranges(option_names, given)
-        _check_changes(option_names, given, changes)
-        _check_dependencies(option_names, given, changes)
-        return cls(
-            tuple(limits),
-            confidence,
-            DEFAULT_RESAMPLES if resamples is None else resamples,
-            seed or 0,
-            (DEFAULT_MIN_GROUND_TRUTHS if confidence is not None else 0)
-            if min_ground_truths is None
-            else min_ground_truths,
-            allow_mismatch,
-            option_names,
-            detectable_drop,
+        if allow_mismatch:
+            given["allow_mismatch"] = True
+        changes = [limit.kind for limit in limits if limit.kind in CHANGES]
+        sources = {"baseline": baseline, "detections": baseline_detections}
+        _check_changes(option_names, given, changes, **sources, writes_baseline=writes_baseline)
+        _check_dependencies(option_names, given, changes, **sources)
+        given.setdefault(
+            "min_ground_truths", DEFAULT_MIN_GROUND_TRUTHS if "confidence" in given else 0
         )
+        return cls(limits=tuple(limits), option_names=option_names, **given)
 
 
 def _check_ranges(option_names: OptionNames, given: Mapping[str, Any]) -> None:
-    for name in ("confidence", "detectable_drop"):
-        try:
-            if given[name] is not None:
-                parse_fraction(given[name])
-        except ValueError as error:
-            raise UsageError(f"{option_names(name)}: {error}") from None
-    for name, (minimum, maximum) in _INTEGERS.items():
-        value = given[name]
-        if value is None:
+    for name, value in given.items():
+        if name not in _INTEGERS:
+            try:
+                parse_fraction(value)
+            except ValueError as error:
+                raise UsageError(f"{option_names(name)}: {error}") from None
             continue
+        minimum, maximum = _INTEGERS[name]
         if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
             raise UsageError(
                 f"{option_names(name)}: {value!r} is not an integer from {minimum} to {maximum}"
@@ -186,53 +165,58 @@ def _check_ranges(option_names: OptionNames, given: Mapping[str, Any]) -> None:
 
 
 def _check_changes(
-    option_names: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]
+    option_names: OptionNames,
+    given: Collection[str],
+    changes: Sequence[Kind],
+    *,
+    baseline: bool,
+    detections: bool,
+    writes_baseline: bool,
 ) -> None:
     """Raise UsageError for drops or rises without a baseline, and for the reverse."""
-    report, detections = option_names("baseline"), option_names("baseline_detections")
-    if changes:
-        if not (given["baseline"] or given["baseline_detections"]):
-            either = report if report == detections else f"{report} or {detections}"
-            raise UsageError(f"{option_names(f'max_{changes[0]}')} requires {either}")
-    elif given["baseline"] or (
-        given["baseline_detections"]
-        and given["detectable_drop"] is None
-        and not given["writes_baseline"]
-    ):
-        raise UsageError(
-            f"{report if given['baseline'] else detections} requires "
-            f"{option_names('max_drop')} or {option_names('max_rise')}"
-        )
+    sources = option_names("baseline"), option_names("baseline_detections")
+    if changes and not (baseline or detections):
+        either = " or ".join(dict.fromkeys(sources))
+        raise UsageError(f"{option_names(f'max_{changes[0]}')} requires {either}")
+    is_used = baseline or (detections and not (writes_baseline or "detectable_drop" in given))
+    if is_used and not changes:
+        source = sources[0] if baseline else sources[1]
+        raise UsageError(f"{source} requires {_limits(option_names)}")
+
+
+def _limits(option_names: OptionNames) -> str:
+    return f"{option_names('max_drop')} or {option_names('max_rise')}"
 
 
 def _check_dependencies(
-    option_names: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]
+    option_names: OptionNames,
+    given: Collection[str],
+    changes: Sequence[Kind],
+    *,
+    baseline: bool,
+    detections: bool,
 ) -> None:
     """Raise UsageError for an option without another one that it requires."""
-    baseline, detections = given["baseline"], given["baseline_detections"]
-    confidence, detectable_drop = given["confidence"], given["detectable_drop"]
-    of_metrics = confidence is not None and not (baseline or detections)
-    if confidence is not None and baseline and not detections:
-        raise UsageError(
-            f"{option_names('confidence')} requires {option_names.interval_source} "
-            "(a JSON report cannot be resampled)"
-        )
-    if of_metrics and detectable_drop is None and not option_names.metric_intervals:
-        raise UsageError(
-            f"{option_names('confidence')} requires {option_names.interval_source} "
-            "(it is the level of the confidence intervals of differences)"
-        )
-    resampled = confidence is not None or detectable_drop is not None
-    limits = f"{option_names('max_drop')} or {option_names('max_rise')}"
-    scarce_matter = changes or of_metrics or (detections and detectable_drop is not None)
+    confidence, detectable_drop = "confidence" in given, "detectable_drop" in given
+    of_metrics = confidence and not (baseline or detections)
+    reason = ""
+    if confidence and baseline and not detections:
+        reason = "a JSON report cannot be resampled"
+    elif of_metrics and not detectable_drop and not option_names.metric_intervals:
+        reason = "it is the level of the confidence intervals of differences"
+    if reason:
+        source = option_names.interval_source
+        raise UsageError(f"{option_names('confidence')} requires {source} ({reason})")
+    resampled, limits = confidence or detectable_drop, _limits(option_names)
+    scarce_matter = changes or of_metrics or (detections and detectable_drop)
     for name, has_effect, required in (
-        ("confidence", changes or of_metrics or detectable_drop is not None, limits),
+        ("confidence", changes or of_metrics or detectable_drop, limits),
         ("resamples", resampled, option_names("confidence")),
         ("seed", resampled, option_names("confidence")),
         ("min_ground_truths", scarce_matter, limits),
         ("allow_mismatch", baseline, option_names("baseline")),
     ):
-        if given[name] is not None and not has_effect:
+        if name in given and not has_effect:
             raise UsageError(f"{option_names(name)} requires {required}")
 
 
