@@ -4,13 +4,14 @@ Limits and metrics are compared without rounding; differences caused by rounding
 (``detap/decimals.py``).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import isnan, nan
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
+from detap.analysis.intervals import MetricIntervals
 from detap.decimals import decimal, format_against, snap, to_fraction
 from detap.errors import UsageError
 from detap.gates.config import CHANGES, RULES, Kind, Limit, OptionNames
@@ -55,13 +56,14 @@ class Gate:
         return self.status in ("inconclusive", "too-few-ground-truths")
 
 
-class Intervals(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
     """Confidence intervals of metrics, or of their drops."""
 
     confidence: float
-
-    def interval(self, name: MetricName) -> Interval | None:
-        """Return the confidence interval of a metric; None without one."""
+    interval: Callable[[MetricName], Interval | None]
+    # Those that the report lists: of all images (None) and of each slice.
+    of_slices: Mapping[str | None, MetricIntervals] = field(default_factory=dict)
 
 
 class _Against(NamedTuple):

@@ -7,10 +7,9 @@ from math import isnan, nan
 from typing import Any, NoReturn
 
 from detap.analysis.data_sets import DataSet, DataSets
-from detap.analysis.intervals import MetricIntervals
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.baseline import protocol_differences, protocol_text
-from detap.gates.checks import Interval
+from detap.gates.checks import Interval, Intervals
 from detap.gates.config import GateConfig
 from detap.gates.evaluate import Subject
 from detap.gates.metric_names import MEAN, MetricName, Metrics
@@ -52,26 +51,16 @@ class GatedSets(Subject):
         """Raise UsageError: drops have no interval, since there is one detector per data set."""
         raise UsageError("data sets have no intervals of drops; remove --confidence")
 
-    def intervals(self, config: GateConfig) -> "SetIntervals":
+    def intervals(self, config: GateConfig) -> Intervals:
         """Return the confidence intervals of the means and of each data set."""
-        return SetIntervals(self.data, config)
-
-
-class SetIntervals:
-    """Confidence intervals of means over data sets, and of each data set."""
-
-    def __init__(self, data: DataSets, config: GateConfig) -> None:
         assert config.confidence is not None
-        self.confidence = config.confidence
-        self.of_slices: Mapping[str | None, MetricIntervals] = {}
-        self._data = data
+        return Intervals(config.confidence, self._interval)
 
-    def interval(self, name: MetricName) -> Interval | None:
-        """Return the confidence interval of a metric; None without one."""
+    def _interval(self, name: MetricName) -> Interval | None:
         if name.extreme is not None:
             return None
-        of = None if name.row is None else self._data.sets[name.row].name
-        low, high = self._data.interval(name.metric.removeprefix(MEAN), of)
+        of = None if name.row is None else self.data.sets[name.row].name
+        low, high = self.data.interval(name.metric.removeprefix(MEAN), of)
         return None if isnan(low) else (low, high)
 
 

@@ -21,7 +21,7 @@ from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
 from detap.gates.baseline import drop_threshold_columns
-from detap.gates.checks import Gate, Interval
+from detap.gates.checks import Gate, Interval, Intervals
 from detap.gates.config import CHANGES, RULES, GateConfig, Limit
 from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
 from detap.gates.power import Resamples
@@ -76,9 +76,39 @@ class Scored:
         """Resample the drops from a baseline, or the metrics if there is none."""
         return ImageResamples(self, baseline, config)
 
-    def intervals(self, config: GateConfig) -> "SliceIntervals":
+    def intervals(self, config: GateConfig) -> Intervals:
         """Return the confidence intervals of the metrics, overall and by slice."""
-        return SliceIntervals(self, config)
+        assert config.confidence is not None
+        current = self.metrics()
+        spec_of = partial(_spec_of, current, self.overall.protocol)
+        limited = [
+            spec_of(name)
+            for limit in config.limits
+            if limit.kind not in CHANGES
+            for name in resolve(limit.name, current)
+        ]
+        of_slices: dict[str | None, MetricIntervals] = {
+            tag: metric_intervals(
+                result,
+                confidence=config.confidence,
+                resamples=config.resamples,
+                seed=config.seed,
+                min_ground_truths=config.min_ground_truths,
+                threads=self.threads,
+                others=dict.fromkeys(spec for spec in limited if spec is not None),
+            )
+            for tag in (None, *self.slices)
+            if (result := self.of_slice(tag)) is not None
+        }
+
+        def interval(name: MetricName) -> Interval | None:
+            spec, intervals = spec_of(name), of_slices.get(name.slice)
+            if spec is None or intervals is None:
+                return None
+            low, high = intervals.of(spec.name if name.row is None else spec.class_name, name.row)
+            return None if isnan(low) else (low, high)
+
+        return Intervals(config.confidence, interval, of_slices)
 
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Scored | None"
@@ -185,43 +215,6 @@ class ImageResamples(Resamples):
         """Return the number of images, in a slice or overall."""
         result = self._current.of_slice(tag)
         return 0 if result is None else len(result.images)
-
-
-class SliceIntervals:
-    """Confidence intervals of metrics, overall and by slice."""
-
-    def __init__(self, current: Scored, config: GateConfig) -> None:
-        assert config.confidence is not None
-        self.confidence = config.confidence
-        metrics_now = current.metrics()
-        self._spec_of = partial(_spec_of, metrics_now, current.overall.protocol)
-        limited = [
-            self._spec_of(name)
-            for limit in config.limits
-            if limit.kind not in CHANGES
-            for name in resolve(limit.name, metrics_now)
-        ]
-        self.of_slices: Mapping[str | None, MetricIntervals] = {
-            tag: metric_intervals(
-                result,
-                confidence=config.confidence,
-                resamples=config.resamples,
-                seed=config.seed,
-                min_ground_truths=config.min_ground_truths,
-                threads=current.threads,
-                others=dict.fromkeys(spec for spec in limited if spec is not None),
-            )
-            for tag in (None, *current.slices)
-            if (result := current.of_slice(tag)) is not None
-        }
-
-    def interval(self, name: MetricName) -> Interval | None:
-        """Return the confidence interval of a metric; None without one."""
-        spec, intervals = self._spec_of(name), self.of_slices.get(name.slice)
-        if spec is None or intervals is None:
-            return None
-        low, high = intervals.of(spec.name if name.row is None else spec.class_name, name.row)
-        return None if isnan(low) else (low, high)
 
 
 def _spec_of(metrics_now: Metrics, protocol: Protocol, name: MetricName) -> MetricSpec | None:

@@ -34,12 +34,6 @@ _STANDARD_ERRORS = 3
 _TIMES_THE_LIMIT = 2
 
 
-class ValueIntervals(Intervals, Protocol):
-    """Confidence intervals of metrics, with those that the report lists."""
-
-    of_slices: Mapping[str | None, MetricIntervals]  # of all images (None) and of each slice
-
-
 class Subject(Protocol):
     """A detector or a ranking, with its result."""
 
@@ -55,7 +49,7 @@ class Subject(Protocol):
         """Return the classes and images behind the gates that did not pass."""
         return None
 
-    def intervals(self, config: GateConfig) -> ValueIntervals | None:
+    def intervals(self, config: GateConfig) -> Intervals | None:
         """Return the confidence intervals of the metrics; None if they have none."""
         return None
 
@@ -105,17 +99,18 @@ def evaluate_gates(
         baseline_metrics = _baseline_metrics(
             baseline_report, config, metrics, baseline_metrics, record
         )
-    by_intervals = config.confidence is not None and baseline is not None
-    resampled = None
-    if by_intervals or config.detectable_drop is not None:
+    resampled = values = drops = None
+    if config.detectable_drop is not None or (config.confidence is not None and baseline):
         resampled = current.resample(baseline, config)
-    of_metrics = config.confidence is not None and baseline is None
-    values = current.intervals(config) if of_metrics else None
+    if config.confidence is not None and baseline is None:
+        values = current.intervals(config)
+    elif config.confidence is not None and resampled is not None:
+        drops = Intervals(config.confidence, resampled.interval)
     check_drops = partial(
         check,
         metrics=metrics,
         baseline=baseline_metrics,
-        intervals=resampled if by_intervals else None,
+        intervals=drops,
         min_ground_truths=config.min_ground_truths,
     )
     gates = check_drops(config.limits, values=values)

@@ -16,7 +16,7 @@ from detap.gates.baseline import (
     slice_differences,
     threshold_differences,
 )
-from detap.gates.metric_names import MetricName, resolve
+from detap.gates.metric_names import MetricName, Metrics, resolve
 from detap.metrics.at_threshold import AT_THRESHOLD
 
 
@@ -127,15 +127,15 @@ def _series(
     runs, counts = [], set()
     for path, record in records:
         metrics = metrics_of_record(record)
-        names = [_resolve_one(path, name, record) for name in requested or record["summary"]]
+        names = [_resolve_one(path, name, metrics) for name in requested or record["summary"]]
         runs.append(Run(path, record, {name.text: name.of(metrics) for name in names}))
         counts |= {name.text for name in names if name.is_count(metrics)}
     return Series(runs, lines, frozenset(counts))
 
 
-def _resolve_one(path: str, name: str, record: dict[str, Any]) -> MetricName:
+def _resolve_one(path: str, name: str, metrics: Metrics) -> MetricName:
     try:
-        match, *more = resolve(name, metrics_of_record(record))
+        match, *more = resolve(name, metrics)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if more:

@@ -84,13 +84,12 @@ class Metrics:
         """Return a metric of all rows, in their order."""
         if metric in _NAMES_OF_ROWS:
             raise KeyError(metric)
-        values: Sequence[Any]
-        if self.rows and metric in self.rows[0]:
-            values = [row.get(metric) for row in self.rows]
-            if any(isinstance(value, str) for value in values):
-                raise KeyError(metric)
-        else:
-            values = self.compute_rows(metric)
+        in_rows = self.rows and metric in self.rows[0]
+        values: Sequence[Any] = (
+            [row.get(metric) for row in self.rows] if in_rows else self.compute_rows(metric)
+        )
+        if any(isinstance(value, str) for value in values):
+            raise KeyError(metric)
         return [nan if value is None else float(value) for value in values]
 
     def row_has(self, metric: str) -> bool:
@@ -143,21 +142,13 @@ class Metrics:
 
     def undefined(self) -> "Metrics":
         """Return the same metrics, all undefined, with counts 0."""
-
-        def compute_overall(metric: str) -> float:
-            self.overall(metric)
-            return nan
-
-        def compute_rows(metric: str) -> list[float]:
-            return [nan] * len(self.by_row(metric))
-
-        return Metrics(
-            self.primary_metric,
-            dict.fromkeys(self.summary, nan),
-            [_undefined(row) for row in self.rows],
-            unit=self.unit,
-            compute_overall=compute_overall,
-            compute_rows=compute_rows,
+        return replace(
+            self,
+            summary=dict.fromkeys(self.summary, nan),
+            rows=[_undefined(row) for row in self.rows],
+            slices={},
+            compute_overall=lambda metric: nan * self.overall(metric),
+            compute_rows=lambda metric: [nan] * len(self.by_row(metric)),
             compute_counts=lambda _: [0] * len(self.rows),
             empty=True,
         )
@@ -190,15 +181,11 @@ class Metrics:
             slices |= {
                 tag: part.undefined() for tag, part in baseline.slices.items() if tag not in slices
             }
-
-        def compute_rows(metric: str) -> list[float]:
-            return [*self.by_row(metric), *[nan] * len(missing)]
-
         return replace(
             self,
             rows=[*self.rows, *missing],
             slices=slices,
-            compute_rows=compute_rows if missing else self.compute_rows,
+            compute_rows=lambda metric: [*self.by_row(metric), *[nan] * len(missing)],
         )
 
 
@@ -376,13 +363,12 @@ def _rows(
     if label == "*":
         known = baseline is not None and baseline.row_has(metric)
         earlier = baseline.by_key(metric) if baseline and known else {}
+        values = metrics.by_row(metric)
         rows = [
             index
-            for index, (row, value) in enumerate(
-                zip(metrics.rows, metrics.by_row(metric), strict=True)
-            )
-            if not isnan(value)
-            or row.get("ground_truths")
+            for index, row in enumerate(metrics.rows)
+            if row.get("ground_truths")
+            or not isnan(values[index])
             or not isnan(earlier.get(row_key(row), nan))
         ]
         if not rows:

@@ -1,7 +1,6 @@
 """Metrics against limits: names, comparisons and messages, without an evaluation."""
 
 import re
-from dataclasses import dataclass
 from math import nan
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from detap.errors import UsageError
 from detap.gates.checks import Gate, Interval, Intervals, check
 from detap.gates.config import Limit
-from detap.gates.metric_names import MetricName, Metrics, resolve
+from detap.gates.metric_names import Metrics, resolve
 
 
 def numbers(
@@ -278,19 +277,8 @@ def test_a_metric_missing_in_the_baseline_is_a_usage_error() -> None:
         drop("AP50=0.1", numbers(), Metrics("AP", {"AP": 0.5}))
 
 
-@dataclass
-class Fixed:
-    """The same interval for every metric."""
-
-    ends: Interval
-    confidence: float = 0.95
-
-    def interval(self, name: MetricName) -> Interval:
-        return self.ends
-
-
 def intervals(low: float, high: float) -> Intervals:
-    return Fixed((low, high))
+    return Intervals(0.95, lambda name: (low, high))
 
 
 @pytest.mark.parametrize(
