@@ -55,6 +55,16 @@ _SHORT = {
     "misclassified": "misclass.",
     "images": "img",
     "precision": "prec",
+    "confidence": "conf",
+    "accuracy": "acc",
+    "ground_truth": "GT",
+    "relevant": "rel",
+    "ranked": "rank",
+    "undefined": "undef",
+    "positives": "pos",
+    "negatives": "neg",
+    "difficult": "dif",
+    "unscored": "uns",
 }
 
 

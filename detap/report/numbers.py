@@ -4,7 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import isnan, nan
 from operator import add
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from detap.decimals import nearly_equal
 from detap.evaluation.results import Result
@@ -204,11 +208,22 @@ def names_of_classes(result: Result) -> list[dict[str, Cell]]:
     return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
 
 
-def rows_of(columns: Mapping[str, Sequence[Cell]]) -> tuple[dict[str, Cell], ...]:
+def rows_of(columns: Mapping[str, Sequence[Cell] | NDArray[Any]]) -> tuple[dict[str, Cell], ...]:
     """Return the rows of columns as mappings."""
-    return tuple(
-        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-    )
+    lists = [v.tolist() if isinstance(v, np.ndarray) else v for v in columns.values()]
+    return tuple(dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
+
+
+def with_totals(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, Cell]],
+    name: str,
+    means: Mapping[str, Cell] = MappingProxyType({}),
+) -> Table:
+    """Return a table whose last row has the sums of the counts, and means of other columns."""
+    counted = [column.key for column in columns if column.kind == "count"]
+    sums = {key: sum(int(row[key] or 0) for row in rows) for key in counted}
+    return Table(tuple(columns), tuple(rows), {"name": name, **means, **sums})
 
 
 def is_undefined(value: Cell) -> bool:

@@ -88,8 +88,8 @@ def agreement_report(
 
 def _rows(names: Sequence[Any], counts: Counts) -> tuple[dict[str, Any], ...]:
     """Return F1 and boxes of each class or image."""
-    columns = zip(("first", "second", "pairs"), counts.T.tolist(), strict=True)
-    return rows_of({"name": names, "F1": f1(counts).tolist(), **dict(columns)})
+    columns = zip(("first", "second", "pairs"), counts.T, strict=True)
+    return rows_of({"name": names, "F1": f1(counts), **dict(columns)})
 
 
 def _table(heading: str, rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 from detap.analysis.calibration import Calibration, Reliability, calibration
 from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Fraction, Object, each, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
 
@@ -110,16 +110,11 @@ def _reliability(entry: Reliability) -> dict[str, Any]:
 def _table(overall: Reliability) -> Table:
     columns = (
         Column("name", "score bin", "score", "name"),
-        Column("confidence", "confidence", "conf", "fraction"),
-        Column("accuracy", "accuracy", "acc", "fraction"),
-        Column("gap", "gap", "gap", "change"),
+        *columns_of("fraction", "confidence", "accuracy"),
+        *columns_of("change", "gap"),
         Column("count", "detections", "det", "count"),
     )
-    rows = {
-        "name": [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())],
-        "confidence": overall.mean_score.tolist(),
-        "accuracy": overall.mean_value.tolist(),
-        "gap": overall.gap.tolist(),
-        "count": overall.count.tolist(),
-    }
-    return Table(columns, rows_of(rows))
+    bins = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())]
+    values = (bins, overall.mean_score, overall.mean_value, overall.gap, overall.count)
+    keys = (column.key for column in columns)
+    return Table(columns, rows_of(dict(zip(keys, values, strict=True))))

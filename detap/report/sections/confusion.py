@@ -8,8 +8,8 @@ import numpy as np
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
-from detap.report.numbers import at_score, rows_of
+from detap.report.model import Block, Column, Table, columns_of, name_column
+from detap.report.numbers import at_score, rows_of, with_totals
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
@@ -91,9 +91,7 @@ def _table(result: Confusion) -> Table:
         "missed": result.matrix[:-1, -1],
         "background": result.matrix[-1, :-1],
     }
-    counts = {name: column.tolist() for name, column in columns.items()}
-    totals: dict[str, Cell] = {name: sum(column) for name, column in counts.items()}
-    return Table(_COLUMNS, rows_of({"name": result.classes, **counts}), {"name": "total", **totals})
+    return with_totals(_COLUMNS, rows_of({"name": result.classes, **columns}), "total")
 
 
 _COLUMNS = (

@@ -7,6 +7,7 @@ from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
 from detap.report.fields import Count, Input, Object, Version, field, list_of, report_of
 from detap.report.model import Block, Column, Report, Table, columns_of, name_column
+from detap.report.numbers import with_totals
 
 ProblemEntry = Object(
     "ProblemEntry",
@@ -65,12 +66,11 @@ def data_check_report(
     """Return the report of a data check."""
     rows = data_check.classes
     counted: list[str] = [key for key in ("ground_truths", "detections") if rows and key in rows[0]]
-    totals = {key: sum(row[key] for row in rows) for key in counted}
-    columns = (name_column("class"), *columns_of("count", *counted))
+    table = with_totals((name_column("class"), *columns_of("count", *counted)), rows, "total")
     return Report(
         kind="check",
         inputs=tuple(inputs),
-        table=Table(columns, rows, {"name": "total", **totals} if rows else None),
+        table=table if rows else table._replace(totals=None),
         notes=data_check.notes,
         blocks=(_errors(problems, omitted), *_statistics(data_check.statistics)),
     )

@@ -17,11 +17,10 @@ from detap.report.model import (
     Column,
     PageSource,
     Report,
-    Table,
     columns_of,
     name_column,
 )
-from detap.report.numbers import is_undefined, mean, names_of_classes
+from detap.report.numbers import is_undefined, mean, names_of_classes, with_totals
 from detap.report.sections.selection import selection_blocks
 
 Points = Object(
@@ -69,7 +68,12 @@ def detection_report(
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
         blocks = (*blocks, _reproduction(protocol))
     rows = class_rows(result)
-    columns = class_columns(protocol)
+    table = with_totals(
+        class_columns(protocol),
+        sorted_rows(rows, sort, reverse),
+        "mean / sum" if protocol.has_scores else "all classes",
+        _means(result, rows),
+    )
     specs = metrics.summary(protocol)
     param_columns = _param_columns(protocol)
     return Report(
@@ -84,7 +88,7 @@ def detection_report(
             for spec in specs
         },
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
-        table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
+        table=table,
         notes=(*result.notes, *notes),
         blocks=(*_metric_details(result), *_missing_score_blocks(result), *blocks),
         page_source=PageSource(result),
@@ -159,23 +163,15 @@ def sorted_rows(
     return (*defined, *last)
 
 
-def _totals(
-    result: Result, columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
-) -> dict[str, Cell]:
-    """Return the last row: the means of the summary, the sums of the counts."""
-    totals: dict[str, Cell] = {
-        "name": "mean / sum" if result.protocol.has_scores else "all classes"
+def _means(result: Result, rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell]:
+    """Return the means of the metrics of the class table: those of the summary, if it has them."""
+    summary, specs = result.summary, metrics.columns(result.protocol)
+    return {
+        spec.class_name: summary[spec.name]
+        if spec.name in summary
+        else mean(row[spec.class_name] for row in rows)
+        for spec in specs
     }
-    summary = result.summary
-    means = {spec.class_name: spec.name for spec in metrics.columns(result.protocol)}
-    for column in columns[1:]:
-        if column.kind == "count":
-            totals[column.key] = sum(int(row[column.key] or 0) for row in rows)
-        elif means[column.key] in summary:
-            totals[column.key] = summary[means[column.key]]
-        else:
-            totals[column.key] = mean(row[column.key] for row in rows)
-    return totals
 
 
 def _metric_details(result: Result) -> Iterator[Block]:

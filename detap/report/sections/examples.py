@@ -155,7 +155,7 @@ _IMAGES = (
     *columns_of("count", "false_positives", "false_negatives"),
 )
 _BOX = (*columns_of("name", "image", "class"), *columns_of("fraction", "score"))
-_TRUTH = Column("ground_truth", "ground truth", "GT", "name")
+_TRUTH = columns_of("name", "ground_truth")
 _IOU = Column("iou", "IoU", "IoU", "fraction")
-_CONFIDENT = (*_BOX, *columns_of("text", "error"), _TRUTH, _IOU)
-_LABEL_ERRORS = (*_BOX, *columns_of("text", "reason"), _TRUTH)
+_CONFIDENT = (*_BOX, *columns_of("text", "error"), *_TRUTH, _IOU)
+_LABEL_ERRORS = (*_BOX, *columns_of("text", "reason"), *_TRUTH)

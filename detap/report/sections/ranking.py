@@ -11,17 +11,9 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import (
-    Count,
-    Object,
-    Version,
-    each,
-    field,
-    list_of,
-    report_of,
-)
+from detap.report.fields import Count, Object, Version, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
-from detap.report.numbers import is_undefined, mean, rows_of
+from detap.report.numbers import is_undefined, mean, rows_of, with_totals
 from detap.tables.detection import Floats
 
 RankingProtocol = Object(
@@ -180,25 +172,22 @@ def retrieval_report(
 
 
 def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Table:
-    values: dict[str, Sequence[Cell]] = {"name": result.queries}
-    values |= {key: column.tolist() for key, column in result.values.items()}
+    values: dict[str, Any] = {"name": result.queries, **result.values}
     if objectives is not None:
-        values |= {f"{key}_loss": column.tolist() for key, column in objectives.losses.items()}
-        values |= {key: column.tolist() for key, column in objectives.gaps.items()}
-    values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
+        values |= {f"{key}_loss": column for key, column in objectives.losses.items()}
+        values |= objectives.gaps
+    values |= {"relevant": result.relevant, "ranked": result.ranked}
     columns = (
         name_column("query"),
         *(
             Column(metric.key, metric.key, metric.key, "fraction", min(number, 2))
             for number, metric in enumerate(result.metrics)
         ),
-        Column("relevant", "relevant", "rel", "count"),
-        Column("ranked", "ranked", "rank", "count", 1),
+        *columns_of("count", "relevant"),
+        *columns_of("count", "ranked", priority=1),
     )
-    totals: dict[str, Cell] = {"name": "mean / sum"}
-    totals |= {metric.key: result.summary[metric.name] for metric in result.metrics}
-    totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
-    return Table(columns, rows_of(values), totals)
+    means = {metric.key: result.summary[metric.name] for metric in result.metrics}
+    return with_totals(columns, rows_of(values), "mean / sum", means)
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
@@ -237,7 +226,7 @@ _QUANTILES = ("min", "25%", "median", "75%", "max")
 _QUANTILE_COLUMNS = (
     name_column("metric"),
     *columns_of("fraction", "mean", *_QUANTILES),
-    Column("undefined", "undefined", "undef", "count", 1),
+    *columns_of("count", "undefined", priority=1),
 )
 
 
@@ -323,21 +312,15 @@ def classification_report(
     result: ClassificationResult, *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
     """Return the report of a classification."""
-    values: dict[str, Sequence[Cell]] = {
-        "name": result.classes,
-        "AP": result.average_precision.tolist(),
-        **{key: getattr(result, key).tolist() for key in _CLASS_COUNTS},
-    }
+    values: dict[str, Any] = {"name": result.classes, "AP": result.average_precision}
+    values |= {key: getattr(result, key) for key in _CLASS_COUNTS}
     columns = (
         name_column("class"),
         *columns_of("fraction", "AP"),
-        Column("positives", "positives", "pos", "count"),
-        Column("negatives", "negatives", "neg", "count"),
-        Column("difficult", "difficult", "dif", "count", 1),
-        Column("unscored", "unscored", "uns", "count", 1),
+        *columns_of("count", *_CLASS_COUNTS[:2]),
+        *columns_of("count", *_CLASS_COUNTS[2:], priority=1),
     )
-    totals: dict[str, Cell] = {"name": "mean / sum", "AP": result.summary["mAP"]}
-    totals |= {key: sum(int(value or 0) for value in values[key]) for key in _CLASS_COUNTS}
+    table = with_totals(columns, rows_of(values), "mean / sum", {"AP": result.summary["mAP"]})
     samples = {
         name: dict(zip(result.samples, column.tolist(), strict=True))
         for name, column in result.per_sample.items()
@@ -352,7 +335,6 @@ def classification_report(
         else f"mean average precision, over samples, by {result.protocol.divisor}"
         for name in result.summary
     }
-    table = Table(columns, rows_of(values), totals)
     return _report(result, inputs, definitions, table, blocks)
 
 
