@@ -14,16 +14,16 @@ from detap.protocols.fields import (
     SIGMAS,
     AreaRange,
     Areas,
+    Ascending,
     ByClass,
     Condition,
     Flags,
     Limits,
-    MinScore,
     Names,
     Number,
-    NumberList,
-    Points,
     ProtocolBase,
+    Ratio,
+    Several,
     Sigmas,
     Thresholds,
     Whole,
@@ -93,6 +93,9 @@ _NOT_BY_IOU = (
 """Fields that matching by IoU does not use either: it gives the recall of one class."""
 
 
+_BY_RANGE = Several(Number(0), "`25`; `25,40,25`; `none`")
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Protocol(ProtocolBase):
     """Rules of matching and scoring.
@@ -123,7 +126,7 @@ class Protocol(ProtocolBase):
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
         "The option may be repeated. A range has the values of numpy.linspace, so `0.5:0.95:0.05` "
         "equals COCO's list to the last bit.",
-        kind=Thresholds(),
+        kind=Thresholds(Number(0, 1, above=True), "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"),
         option="--iou",
     )
     iou_dtype: Literal["float64", "float32"] = protocol_field(
@@ -159,7 +162,10 @@ class Protocol(ProtocolBase):
         "the ground truth.",
         "They are in the file's order. Those of the ground truth are `kpt_oks_sigmas` of a "
         "data.yaml, else COCO's for 17 keypoints with visibility, else 1/K (Ultralytics).",
-        kind=Sigmas(),
+        kind=Sigmas(
+            Number(0, above=True),
+            "`coco`, `crowdpose`, `wholebody`, `foot`, `face`, `hand`, `0.026,0.025,...`; `none`",
+        ),
     )
     keypoint_keys: tuple[str, ...] = protocol_field(
         (),
@@ -270,7 +276,7 @@ class Protocol(ProtocolBase):
         (None,),
         "Best-scored detections kept: 1,10,100, or none for all. AP uses the largest.",
         "AR has a value for each.",
-        kind=Limits(),
+        kind=Limits(Whole(1), "`1,10,100`; `none`"),
     )
     max_dets_scope: Literal["class", "image", "dataset"] = protocol_field(
         "class",
@@ -351,19 +357,19 @@ class Protocol(ProtocolBase):
         (),
         "KITTI: minimum height in pixels, one per area range or one for all; or none.",
         "Exclusive. Lower ground truths and detections are ignored.",
-        kind=NumberList(),
+        kind=_BY_RANGE,
     )
     max_occlusion: tuple[float, ...] = protocol_field(
         (),
         "KITTI: maximum occlusion level, one per area range or one for all; or none.",
         "More occluded ground truths are ignored.",
-        kind=NumberList(),
+        kind=_BY_RANGE,
     )
     max_truncation: tuple[float, ...] = protocol_field(
         (),
         "KITTI: maximum truncation from 0 to 1, one per area range or one for all; or none.",
         "More truncated ground truths are ignored.",
-        kind=NumberList(),
+        kind=_BY_RANGE,
     )
     empty_images: Literal["count", "exclude"] = protocol_field(
         "count",
@@ -383,7 +389,7 @@ class Protocol(ProtocolBase):
     min_score: float | None = protocol_field(
         None,
         "Drop detections of a lower score; none keeps all.",
-        kind=MinScore(),
+        kind=Number(or_none=True),
     )
     score_decimals: int | None = protocol_field(
         None,
@@ -453,7 +459,7 @@ class Protocol(ProtocolBase):
     froc_points: tuple[float, ...] = protocol_field(
         (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
         "FPPI whose recall FROC averages: 0.25,0.5,1, or 1/8,1/4.",
-        kind=Points(),
+        kind=Ascending(Ratio(0, above=True), "`0.25,0.5,1`; `1/8,1/4`"),
     )
     froc_rule: Literal["step", "linear"] = protocol_field(
         "step",

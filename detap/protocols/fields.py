@@ -157,7 +157,6 @@ class Kind:
     repeatable = False  # whether the option may be repeated; the values form one list
     choices: tuple[str, ...] = ()
     values = ""  # for the docs, as the option takes them
-    json_type = "string"
 
     def accept(self, value: Any) -> Any:
         """Return a value as plain Python, or raise ValueError if it is invalid."""
@@ -181,13 +180,9 @@ class Kind:
         short = self.format_short
         return f"{display_name(name)} {short(after)} instead of {short(before)}"
 
-    def from_json(self, value: Any) -> Any:
-        """Return a plain JSON value as :meth:`accept` takes it."""
-        return value
-
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value."""
-        return {"type": self.json_type}
+        return {"type": "string"}
 
 
 def _invalid(value: object, why: str) -> ValueError:
@@ -199,7 +194,6 @@ class YesNo(Kind):
 
     choices = ("yes", "no")
     values = "`yes`, `no`"
-    json_type = "boolean"
 
     def accept(self, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -214,6 +208,9 @@ class YesNo(Kind):
 
     def describe_change(self, name: str, before: Any, after: Any) -> str:
         return f"that {display_name(name)} is {'on' if after else 'off'}"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
 
 
 class Choice(Kind):
@@ -246,34 +243,65 @@ class Word(Kind):
         return text.strip()
 
 
+class Condition(Kind):
+    """A condition on attributes: ``height<50 or vis_ratio<0.65``; empty for none."""
+
+    metavar = "CONDITION"
+    values = "`height<50 or vis_ratio<0.65`; `none`"
+
+    def accept(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise _invalid(value, "is not text")
+        return conditions.canonical(value) if value else ""
+
+    def parse(self, text: str) -> str:
+        return "" if text.strip() == "none" else text
+
+    def format_short(self, value: Any) -> str:
+        return self.format(value)
+
+
 class Number(Kind):
-    """A number from `low`, or above it, to `high`."""
+    """A finite number from `low`, or above it, to `high`; None too if it has a meaning."""
 
     def __init__(
-        self, low: float, high: float = inf, *, above: bool = False, metavar: str = "X"
+        self,
+        low: float = -inf,
+        high: float = inf,
+        *,
+        above: bool = False,
+        or_none: bool = False,
+        metavar: str = "X",
     ) -> None:
-        self.low, self.high, self.above, self.metavar = low, high, above, metavar
+        self.low, self.high, self.above = low, high, above
+        self.or_none, self.metavar = or_none, metavar
         ends = (f"above {low:g}" if above else f"{low:g}", f"{high:g}")
-        self.values = ends[0] if high == inf else " to ".join(ends)
+        values = ends[0] if high == inf else " to ".join(ends)
+        self.values = ("number" if low == -inf else values) + ", or `none`" * or_none
 
-    def accept(self, value: Any) -> float:
+    def accept(self, value: Any) -> float | None:
+        if value is None and self.or_none:
+            return None
         result = _real(value)
         above_low = result > self.low if self.above else result >= self.low
-        if above_low and result <= self.high:  # NaN is not
+        if above_low and result <= self.high and isfinite(result):
             return result
-        end = f"{self.high:g}]" if self.high < inf else "inf)"
-        begin = f"{'(' if self.above else '['}{self.low:g}"
-        raise _invalid(result, f"is outside {begin}, {end}")
+        begin = "(" if self.above or self.low == -inf else "["
+        end = ")" if self.high == inf else "]"
+        raise _invalid(result, f"is outside {begin}{self.low:g}, {self.high:g}{end}")
 
-    def parse(self, text: str) -> float:
-        return number(text)
+    def parse(self, text: str) -> float | None:
+        return None if self.or_none and text.strip() == "none" else number(text)
 
     def format(self, value: Any) -> str:
-        return exact(value)
+        return "none" if value is None else exact(value)
 
     def schema(self) -> dict[str, Any]:
-        end = {} if self.high == inf else {"maximum": self.high}
-        return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.low, **end}
+        low = (
+            {} if self.low == -inf else {"exclusiveMinimum" if self.above else "minimum": self.low}
+        )
+        high = {} if self.high == inf else {"maximum": self.high}
+        return {"type": ["number", "null"] if self.or_none else "number", **low, **high}
 
 
 _MAX = 2**63 - 1
@@ -304,55 +332,22 @@ class Whole(Kind):
         return {"type": ["integer", "null"] if self.or_none else "integer", "minimum": self.low}
 
 
-class MinScore(Kind):
-    """A minimum score, of any sign; None for no minimum."""
+class Ratio(Number):
+    """A number, also as a fraction: ``1/8``."""
 
-    metavar = "X"
-    values = "number, or `none`"
-
-    def accept(self, value: Any) -> float | None:
-        score = None if value is None else _real(value)
-        if score is not None and not isfinite(score):
-            raise _invalid(score, "is not None or a finite number")
-        return score
-
-    def parse(self, text: str) -> float | None:
-        return None if text == "none" else number(text)
-
-    def format(self, value: Any) -> str:
-        return "none" if value is None else exact(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": ["number", "null"]}
-
-
-class Condition(Kind):
-    """A condition on attributes: ``height<50 or vis_ratio<0.65``; empty for none."""
-
-    metavar = "CONDITION"
-    values = "`height<50 or vis_ratio<0.65`; `none`"
-
-    def accept(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise _invalid(value, "is not text")
-        return conditions.canonical(value) if value else ""
-
-    def parse(self, text: str) -> str:
-        return "" if text.strip() == "none" else text
-
-    def format_short(self, value: Any) -> str:
-        return self.format(value)
-
-
-_AT_LEAST_ONE: dict[bool, dict[str, int]] = {False: {}, True: {"minItems": 1}}
+    def parse(self, text: str) -> float:
+        upper, slash, lower = text.partition("/")
+        # A division by 0 gives NaN, which is refused.
+        return number(upper) / (number(lower) or nan if slash else 1)
 
 
 class Several(Kind):
     """Values of one kind, separated by commas; ``none`` is an empty list."""
 
-    metavar: str | None = "LIST"
-    one: Kind
     required = False  # whether at least one is
+
+    def __init__(self, one: Kind, values: str, metavar: str = "LIST") -> None:
+        self.one, self.values, self.metavar = one, values, metavar
 
     def accept(self, value: Any) -> tuple[Any, ...]:
         return tuple(self.one.accept(item) for item in _listed(value))
@@ -366,12 +361,88 @@ class Several(Kind):
         return ",".join(map(self.one.format, value)) or "none"
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", **_AT_LEAST_ONE[self.required], "items": self.one.schema()}
+        at_least_one = {"minItems": 1} if self.required else {}
+        return {"type": "array", **at_least_one, "items": self.one.schema()}
+
+
+class Sigmas(Several):
+    """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return SIGMAS[text] if text in SIGMAS else super().parse(text)
+
+
+class Names(Several):
+    """Several names, without repeats: ``MR-2,recall@fppi=0.1``; or none."""
+
+    def __init__(self, example: str) -> None:
+        super().__init__(Word(), f"`{example}`; `none`", "NAMES")
+
+    def accept(self, value: Any) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().accept(value)))
+
+
+class Flags(Several):
+    """Several of :data:`FLAGS`, or none.
+
+    `having` and `without` describe ground truths of a flag that is listed, or is not.
+    """
+
+    def __init__(self, without: str, having: str) -> None:
+        one = Choice(*FLAGS)
+        super().__init__(one, f"{one.values}; `none`", "FLAGS")
+        self._does = {False: without, True: having}
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return tuple(name.strip().replace("-", "_") for name in super().parse(text))
+
+    def describe_change(self, name: str, before: Any, after: Any) -> str:
+        changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
+        return "that " + " and ".join(
+            f"{display_name(flag)} objects {self._does[flag in after]}" for flag in changed
+        )
+
+
+class _ClassValue(Kind):
+    """A class and its value: ``Car=0.7``."""
+
+    def __init__(self, value: Kind) -> None:
+        self.value = value
+
+    def accept(self, value: Any) -> tuple[str, Any]:
+        pair = _listed(value)
+        if len(pair) != 2:
+            raise _invalid(value, "is not a pair of a class and a value")
+        return Word().accept(pair[0]), self.value.accept(pair[1])
+
+    def parse(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.rpartition("=")
+        if not (name and equals and value):
+            raise ValueError(f"{text!r} is not class=value")
+        return name, self.value.parse(value)
+
+    def format(self, value: Any) -> str:
+        return f"{value[0]}={self.value.format(value[1])}"
+
+    def schema(self) -> dict[str, Any]:
+        items = [{"type": "string"}, self.value.schema()]
+        return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
+
+
+class ByClass(Several):
+    """A value for each of some classes, by name: ``Car=0.7,Cyclist=0.5``; or none."""
+
+    def __init__(self, one: Kind, example: str) -> None:
+        super().__init__(_ClassValue(one), f"`{example}`; `none`", "CLASS=...")
+
+    def accept(self, value: Any) -> tuple[tuple[str, Any], ...]:
+        return super().accept(value.items() if hasattr(value, "items") else value)
 
 
 class Ascending(Several):
-    """Values in ascending order; None comes last."""
+    """At least one value, or several in ascending order; None comes last."""
 
+    required = True
     maximum = inf  # number of values
 
     def accept(self, value: Any) -> tuple[Any, ...]:
@@ -386,114 +457,22 @@ class Ascending(Several):
         return values
 
 
-class NumberList(Several):
-    """Several numbers, in any order: ``25,40,25``; or none."""
+class Limits(Ascending):
+    """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
-    values = "`25`; `25,40,25`; `none`"
-    one = Number(0)
-
-
-class Points(Ascending):
-    """Numbers above 0, also as fractions: ``1/8,1/4,1/2``."""
-
-    values = "`0.25,0.5,1`; `1/8,1/4`"
-    one = Number(0, above=True)
-    required = True
-
-    def parse(self, text: str) -> tuple[float, ...]:
-        fractions = (part.partition("/") for part in text.split(","))
-        # A division by 0 gives NaN, which is refused.
-        return tuple(
-            number(upper) / (number(lower) or nan if slash else 1)
-            for upper, slash, lower in fractions
-        )
+    maximum = MAX_MAX_DETS
 
 
-class Sigmas(Several):
-    """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
+class Cutoffs(Ascending):
+    """Several k of metrics at k: ``1,5,10``."""
 
-    values = "`coco`, `crowdpose`, `wholebody`, `foot`, `face`, `hand`, `0.026,0.025,...`; `none`"
-    one = Number(0, above=True)
-
-    def parse(self, text: str) -> tuple[float, ...]:
-        return SIGMAS[text] if text in SIGMAS else super().parse(text)
-
-
-class Flags(Several):
-    """Several of :data:`FLAGS`, or none.
-
-    `having` and `without` describe ground truths of a flag that is listed, or is not.
-    """
-
-    metavar = "FLAGS"
-    one = Choice(*FLAGS)
-    values = f"{one.values}; `none`"
-
-    def __init__(self, without: str, having: str) -> None:
-        self._does = {False: without, True: having}
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        return tuple(name.strip().replace("-", "_") for name in super().parse(text))
-
-    def describe_change(self, name: str, before: Any, after: Any) -> str:
-        changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
-        return "that " + " and ".join(
-            f"{display_name(flag)} objects {self._does[flag in after]}" for flag in changed
-        )
-
-
-class Names(Several):
-    """Several names, without repeats: ``MR-2,recall@fppi=0.1``; or none."""
-
-    metavar = "NAMES"
-    one = Word()
-
-    def __init__(self, example: str) -> None:
-        self.values = f"`{example}`; `none`"
-
-    def accept(self, value: Any) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(super().accept(value)))
-
-
-class ByClass(Several):
-    """A value for each of some classes, by name: ``Car=0.7,Cyclist=0.5``; or none."""
-
-    metavar = "CLASS=..."
-
-    def __init__(self, one: Kind, example: str) -> None:
-        self.one, self.values = one, f"`{example}`; `none`"
-
-    def accept(self, value: Any) -> tuple[tuple[str, Any], ...]:
-        given = value.items() if hasattr(value, "items") else _listed(value)
-        pairs = [_listed(pair) for pair in given]
-        if any(len(pair) != 2 for pair in pairs):
-            raise _invalid(value, "is not pairs of a class and a value")
-        word = Word()
-        return tuple((word.accept(k), self.one.accept(v)) for k, v in pairs)
-
-    def parse(self, text: str) -> tuple[tuple[str, Any], ...]:
-        return () if text == "none" else tuple(self._pair(part) for part in text.split(","))
-
-    def _pair(self, text: str) -> tuple[str, Any]:
-        name, equals, value = text.rpartition("=")
-        if not (name and equals and value):
-            raise ValueError(f"{text!r} is not class=value")
-        return name, self.one.parse(value)
-
-    def format(self, value: Any) -> str:
-        return ",".join(f"{name}={self.one.format(item)}" for name, item in value) or "none"
-
-    def schema(self) -> dict[str, Any]:
-        pair = {"type": "array", "prefixItems": [{"type": "string"}, self.one.schema()]}
-        return {"type": "array", "items": pair | {"minItems": 2, "maxItems": 2}}
+    required, repeatable = False, True
 
 
 class Thresholds(Ascending):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
-    repeatable = required = True
-    values = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
-    one = Number(0, 1, above=True)
+    repeatable = True
     maximum = MAX_THRESHOLDS
     _max_steps = 1000
 
@@ -527,23 +506,6 @@ class Thresholds(Ascending):
         return linspace(start, stop, round(steps) + 1)
 
 
-class Limits(Ascending):
-    """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
-
-    values = "`1,10,100`; `none`"
-    one = Whole(1)
-    required = True
-    maximum = MAX_MAX_DETS
-
-
-class Cutoffs(Ascending):
-    """Several k of metrics at k: ``1,5,10``."""
-
-    repeatable = True
-    values = "`5`; `1,5,10`"
-    one = Whole(1, 10**9, or_none=False)
-
-
 _END = {"description": "In the unit, included; null is unbounded.", "type": ["number", "null"]}
 _AREA_FIELDS = {"name": {"type": "string"}, "low": _END, "high": _END, "suffix": {"type": "string"}}
 _AREA_UNIT = {
@@ -575,11 +537,9 @@ class Areas(Kind):
     _suffixes: ClassVar[dict[str, str]] = {"small": "s", "medium": "m", "large": "l"}
 
     def accept(self, value: Any) -> tuple[AreaRange, ...]:
-        area_ranges: tuple[AreaRange, ...] = _listed(value)
+        area_ranges = tuple(map(_area_range, _listed(value)))
         if not area_ranges:
             raise ValueError("at least one area range is required")
-        for area_range in area_ranges:
-            self._check(area_range)
         for part in ("name", "suffix"):
             if len({getattr(area_range, part) for area_range in area_ranges}) < len(area_ranges):
                 raise ValueError(f"two area ranges have the same {part}")
@@ -588,24 +548,6 @@ class Areas(Kind):
                 "area ranges are in square pixels and in percent; use one unit for all of them"
             )
         return area_ranges
-
-    def _check(self, area_range: object) -> None:
-        if not isinstance(area_range, AreaRange):
-            raise ValueError(f"area range {area_range!r} is not an AreaRange")
-        for part in ("name", "suffix"):
-            if not isinstance(getattr(area_range, part), str):
-                raise ValueError(f"area range {area_range!r}: the {part} is not a string")
-        subject = f"area range {area_range.name!r}"
-        low, high = (_real(end) for end in (area_range.low, area_range.high))
-        if (low, high) != (-inf, inf) and not 0 <= low <= high:
-            raise ValueError(
-                f"{subject} goes from {exact(low)} to {exact(high)}; it must be ascending and not "
-                "negative"
-            )
-        if area_range.unit not in ("px", "%"):
-            raise ValueError(
-                f"{subject} has the unit {area_range.unit!r}, which is neither 'px' nor '%'"
-            )
 
     def parse(self, text: str) -> tuple[AreaRange, ...]:
         for name, ranges in self.named.items():
@@ -633,13 +575,6 @@ class Areas(Kind):
             return AreaRange(name, *ends_in_percent, suffix, "%")
         return AreaRange(name, number(low), number(high) if high else ALL_AREAS.high, suffix)
 
-    def from_json(self, value: Any) -> Any:
-        area_ranges = []
-        for area_range in value:
-            ends = {key: area_range[key] for key in ("low", "high") if area_range[key] is not None}
-            area_ranges.append(AreaRange(**{**area_range, "low": -inf, "high": inf, **ends}))
-        return area_ranges
-
     def format(self, value: Any) -> str:
         return ",".join(
             "any" if area_range == ANY_AREA else f"{area_range.name}={area_range.text}"
@@ -648,6 +583,28 @@ class Areas(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "minItems": 1, "items": _AREA}
+
+
+def _area_range(value: Any) -> AreaRange:
+    """Return a valid area range, also of the JSON of a protocol."""
+    if isinstance(value, dict):
+        ends = {key: value[key] for key in ("low", "high") if value[key] is not None}
+        value = AreaRange(**{**value, "low": -inf, "high": inf, **ends})
+    if not isinstance(value, AreaRange):
+        raise ValueError(f"area range {value!r} is not an AreaRange")
+    for part in ("name", "suffix"):
+        if not isinstance(getattr(value, part), str):
+            raise ValueError(f"area range {value!r}: the {part} is not a string")
+    subject = f"area range {value.name!r}"
+    low, high = _real(value.low), _real(value.high)
+    if (low, high) != (-inf, inf) and not 0 <= low <= high:
+        raise ValueError(
+            f"{subject} goes from {exact(low)} to {exact(high)}; it must be ascending and not "
+            "negative"
+        )
+    if value.unit not in ("px", "%"):
+        raise ValueError(f"{subject} has the unit {value.unit!r}, which is neither 'px' nor '%'")
+    return value
 
 
 def exact(value: float) -> str:
@@ -694,10 +651,10 @@ class ProtocolField(NamedTuple):
     default: Any
     kind: Kind
     option: str  # empty if the data decides the value
+    compared: bool  # False if it changes no value, and is not in the signature
     help: str
     more: str  # what the docs add to the help
-    compared: bool  # False if it changes no value, and is not in the signature
-    always_reported: bool  # False if reports name only values other than the default
+    always_reported: bool = True  # False if reports name only values other than the default
 
     @property
     def meaning(self) -> str:
@@ -706,18 +663,14 @@ class ProtocolField(NamedTuple):
 
 
 def protocol_field(
-    default: Any,
-    help: str,
-    more: str = "",
-    *,
-    kind: Any = None,
-    option: Any = None,
-    compared: bool = True,
-    always_reported: bool = True,
+    default: Any, help: str, more: str = "", *, compared: bool = True, **declared: Any
 ) -> Any:
-    """Declare a field of a protocol; its option has its name by default, "" is no option."""
-    declared = ProtocolField("", default, kind, option, help, more, compared, always_reported)
-    return field(default=default, compare=compared, metadata={"declared": declared})
+    """Declare a field of a protocol, with parts of its :class:`ProtocolField`.
+
+    By default the kind is that of its type, and the option has its name.
+    """
+    metadata = {"help": help, "more": more, **declared}
+    return field(default=default, compare=compared, metadata=metadata)
 
 
 _FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
@@ -726,20 +679,17 @@ _FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
     if protocol not in _FIELDS:
-        _FIELDS[protocol] = tuple(_named(item) for item in fields(protocol) if item.metadata)
+        _FIELDS[protocol] = tuple(_declared(item) for item in fields(protocol) if item.metadata)
     return _FIELDS[protocol]
 
 
-def _named(item: "Field[Any]") -> ProtocolField:
-    """Return a declared field with its name, and by default the kind of its type."""
-    declared: ProtocolField = item.metadata["declared"]
-    of_type = YesNo() if item.type is bool else Choice(*get_args(item.type))
-    option = f"--{item.name.replace('_', '-')}"
-    return declared._replace(
-        name=item.name,
-        kind=declared.kind or of_type,
-        option=option if declared.option is None else declared.option,
-    )
+def _declared(item: "Field[Any]") -> ProtocolField:
+    of_item: dict[str, Any] = {
+        "kind": YesNo() if item.type is bool else Choice(*get_args(item.type)),
+        "option": f"--{item.name.replace('_', '-')}",
+        **item.metadata,
+    }
+    return ProtocolField(item.name, item.default, compared=item.compare, **of_item)
 
 
 def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
@@ -811,8 +761,7 @@ class ProtocolBase:
         wrong = {"name", *declared}.symmetric_difference(record)
         if wrong:
             raise UsageError(f"protocol field {min(wrong)!r} is unknown or missing")
-        values = {name: item.kind.from_json(record[name]) for name, item in declared.items()}
-        return replace(cls.preset(record["name"]), **values)
+        return replace(cls.preset(record["name"]), **record)
 
     @classmethod
     def from_report(cls, record: dict[str, Any]) -> Self:

@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
-from detap.protocols.fields import RECALL_GRIDS, Cutoffs, Number, ProtocolBase, protocol_field
+from detap.protocols.fields import (
+    RECALL_GRIDS,
+    Cutoffs,
+    Number,
+    ProtocolBase,
+    Whole,
+    protocol_field,
+)
 
 ELEVEN = tuple(level / 10 for level in range(11))
 """The 11 recall levels of trec_eval's iprec_at_recall."""
@@ -22,7 +29,7 @@ class _AtK(ProtocolBase):
     cutoffs: tuple[int, ...] = protocol_field(
         (),
         "Report metrics at k too: 5, or 1,5,10. Repeatable.",
-        kind=Cutoffs(),
+        kind=Cutoffs(Whole(1, 10**9, or_none=False), "`5`; `1,5,10`"),
         option="--k",
     )
     divisor: Divisor = protocol_field(

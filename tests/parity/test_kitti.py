@@ -580,7 +580,7 @@ def test_classes_that_the_protocol_does_not_score_are_named() -> None:
         ({"iou_thresholds": (0.5, 0.7)}, "takes one IoU threshold"),
         ({"matching": "by-score"}, "class_iou has no effect with matching by-score"),
         ({"class_iou": (("Car", 0.0),)}, "0.0 is outside"),
-        ({"class_iou": (("Car",),)}, "is not pairs of a class and a value"),
+        ({"class_iou": (("Car",),)}, "is not a pair of a class and a value"),
         ({"neighbor_classes": (("Car", ""),)}, "'' is not a name"),
     ],
 )
