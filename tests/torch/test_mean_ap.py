@@ -374,9 +374,9 @@ def test_tensors_are_on_the_requested_device() -> None:
 @pytest.mark.filterwarnings("always::detap.errors.DetapWarning")
 def test_normalized_boxes_are_scored_as_by_torchmetrics_with_a_warning() -> None:
     ours = metric()
-    boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5]]).repeat(12, 1)
+    boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5]]) + 0.01 * torch.arange(12)[:, None]
     labels = torch.zeros(12, dtype=torch.int64)
-    prediction = {"boxes": boxes, "labels": labels, "scores": torch.ones(12)}
+    prediction = {"boxes": boxes, "labels": labels, "scores": torch.linspace(1, 0.5, 12)}
     ours.update([prediction], [{"boxes": boxes, "labels": labels}])
     with pytest.warns(DetapWarning, match="look normalized"):
         assert ours.compute()["map"].item() == pytest.approx(1)
