@@ -1,9 +1,7 @@
 """Worst images, confident errors and possible label errors."""
 
-import numpy as np
-
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
+from detap.analysis.examples import confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
@@ -26,29 +24,21 @@ def test_worst_images() -> None:
 
 def test_confident_errors() -> None:
     outcome = MatchResults.of(fixture())
-    result = confident_errors(outcome, errors(outcome), max_count=3)
-    assert result.detection.tolist() == [1, 2, 5]
-    assert [TYPES[kind] for kind in result.kind] == ["duplicate", "classification", "localization"]
-    assert result.target.tolist() == [0, 1, 3]
-    assert result.similarity.tolist() == [0.9, 1, 60 / 140]
+    rows, kinds = confident_errors(outcome, max_count=3), errors(outcome)
+    assert rows.tolist() == [1, 2, 5]
+    types = [TYPES[kind] for kind in kinds.kind[rows]]
+    assert types == ["duplicate", "classification", "localization"]
+    assert kinds.target[rows].tolist() == [0, 1, 3]
+    assert kinds.similarity[rows].tolist() == [0.9, 1, 60 / 140]
 
 
 def test_possible_label_errors() -> None:
     """Confident means at least .6, the median TP score; only one of two b's is matched."""
     outcome = MatchResults.of(fixture())
-    kinds = errors(outcome)
-    suspicious = label_errors(outcome, kinds, max_count=9)
-    assert [REASONS[reason] for reason in suspicious.reason] == ["wrong_label"]
-    assert (suspicious.detection.tolist(), suspicious.ground_truth.tolist()) == (
-        [2],
-        [1],
-    )
-    assert suspicious.weight.tolist() == [0.8]
-    assert suspicious.reason.dtype == np.int8
-    lower = label_errors(outcome, kinds, score=0.3, max_count=9)
-    assert [REASONS[reason] for reason in lower.reason] == ["missing_annotation", "wrong_label"]
-    assert lower.detection.tolist() == [7, 2]
-    assert label_errors(outcome, kinds, score=0.0, max_count=1).detection.tolist() == [7, 2]
+    for max_count in (1, 9):
+        suspicious = label_errors(outcome, errors(outcome), max_count=max_count)
+        assert suspicious == [("wrong_label", 2, 1)]
+    assert label_errors(outcome, errors(outcome), max_count=0) == []
 
 
 def test_confident_detections_score_the_median_of_true_positives() -> None:
@@ -60,9 +50,8 @@ def test_confident_detections_score_the_median_of_true_positives() -> None:
     ]
     truths = tuple(Truth(1, 1, box) for box in boxes[:4])
     outcome = MatchResults.of(evaluate(*Case(truths=truths, dt=tuple(boxes_found)).tables()))
-    result = label_errors(outcome, errors(outcome), max_count=9)
-    assert [REASONS[reason] for reason in result.reason] == ["missing_annotation"]
-    assert result.detection.tolist() == [4]
+    suspicious = label_errors(outcome, errors(outcome), max_count=9)
+    assert suspicious == [("missing_annotation", 4, -1)]
 
 
 def test_never_detected_objects_of_a_mostly_detected_class() -> None:
@@ -74,8 +63,5 @@ def test_never_detected_objects_of_a_mostly_detected_class() -> None:
         classes=(1, 2),
     )
     outcome = MatchResults.of(evaluate(*case.tables()))
-    result = label_errors(outcome, errors(outcome), max_count=9)
-    assert [REASONS[reason] for reason in result.reason] == ["never_detected", "never_detected"]
-    assert result.ground_truth.tolist() == [8, 7]
-    assert result.detection.tolist() == [-1, -1]
-    assert result.weight.tolist() == [0.6, 0.6]
+    suspicious = label_errors(outcome, errors(outcome), max_count=9)
+    assert suspicious == [("never_detected", -1, 8), ("never_detected", -1, 7)]

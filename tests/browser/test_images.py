@@ -11,7 +11,7 @@ import pytest
 
 from detap import Detections, GroundTruth, Protocol, Result, evaluate, protocol
 from detap.analysis.errors import errors
-from detap.analysis.examples import REASONS, label_errors
+from detap.analysis.examples import label_errors
 from detap.analysis.image_results import ImageResults, image_results
 from detap.analysis.match_results import MatchResults
 from detap.formats import read_detections, read_ground_truth
@@ -289,7 +289,7 @@ def test_lists_follow_the_threshold(open_page: Open, tmp_path: Path, quantile: f
     results = MatchResults.of(result)
     expected_errors = label_errors(results, errors(results), max_count=24)
     assert Counter(reason_of(caption) for _, caption in tab.evaluate(LISTS)) == Counter(
-        REASONS[reason] for reason in expected_errors.reason
+        one.reason for one in expected_errors
     )
 
 

@@ -94,11 +94,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "histogram": lambda: score_histogram(results()),
     "match results": results,
     "image results": lambda: image_results(result(), "000003"),
-    "worst images": lambda: examples.worst_images(results(), max_count=3),
-    "confident errors": lambda: examples.confident_errors(
-        results(), errors(results()), max_count=3
-    ),
-    "label errors": lambda: examples.label_errors(results(), errors(results()), max_count=3),
     "power analysis": lambda: power_analysis(compare(result(), result(), resamples=10)),
     "cross-check": lambda: cross_check(coco()),
     "retrieval": lambda: retrieval.evaluate(run()),

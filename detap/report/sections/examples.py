@@ -1,10 +1,10 @@
 """Worst images, most confident errors and possible label errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
+from detap.analysis.errors import TYPES
+from detap.analysis.examples import confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of
@@ -66,13 +66,27 @@ _WHY = {
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     """Yield the worst images, most confident errors and possible label errors."""
-    above, score = analysis.above, analysis.score
-    match_results, errors = above.match_results, above.errors
-    worst = worst_images(match_results, max_count=value)
-    names = match_results.run.ground_truth.images
+    score, results, errors = analysis.score, analysis.above.match_results, analysis.above.errors
+    names = results.run.ground_truth.images
+    worst = worst_images(results, max_count=value)
     images = rows_of(WorstImage(worst, image=[names[image] for image in worst.image.tolist()]))
-    confident = _confident_errors(match_results, errors, value)
-    suspected = _label_errors(match_results, errors, value)
+    confident = [
+        {
+            **_box(results, 0, row),
+            "error": TYPES[errors.kind[row]],
+            "ground_truth": _class_of_truth(results, errors.target[row]),
+            "iou": float(errors.similarity[row]) if errors.target[row] >= 0 else None,
+        }
+        for row in confident_errors(results, max_count=value).tolist()
+    ]
+    suspected = [
+        {
+            **(_box(results, 0, row) if row >= 0 else _box(results, 1, truth)),
+            "reason": reason,
+            "ground_truth": _class_of_truth(results, truth),
+        }
+        for reason, row, truth in label_errors(results, errors, max_count=value)
+    ]
     minimum = at_score(score)
     data = DATA(
         score_threshold=score,
@@ -82,10 +96,9 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     )
     yield Block("examples", f"Worst images{minimum}", data, table=_table(_IMAGES, images))
     yield Block("", f"Most confident errors{minimum}", {}, table=_table(_CONFIDENT, confident))
+    reasons = {row["reason"] for row in suspected}
     lines = tuple(
-        f"{reason.replace('_', ' ')}: {_WHY[reason]}"
-        for reason in REASONS
-        if any(row["reason"] == reason for row in suspected)
+        f"{reason.replace('_', ' ')}: {_WHY[reason]}" for reason in _WHY if reason in reasons
     )
     yield Block("", f"Possible label errors{minimum}", {}, lines, _table(_LABEL_ERRORS, suspected))
 
@@ -95,53 +108,22 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     return {}
 
 
-def _confident_errors(
-    match_results: MatchResults, errors: Errors, most: int
-) -> tuple[dict[str, Cell], ...]:
-    result = confident_errors(match_results, errors, max_count=most)
-    columns = (result.detection, result.kind, result.target, result.similarity)
-    return tuple(
-        {
-            **_box(match_results, 0, row),
-            "error": TYPES[kind],
-            "ground_truth": _class_of_truth(match_results, target),
-            "iou": overlap if target >= 0 else None,
-        }
-        for row, kind, target, overlap in zip(*(c.tolist() for c in columns), strict=True)
-    )
-
-
-def _label_errors(
-    match_results: MatchResults, errors: Errors, most: int
-) -> tuple[dict[str, Cell], ...]:
-    result = label_errors(match_results, errors, max_count=most)
-    columns = (result.reason, result.detection, result.ground_truth)
-    return tuple(
-        {
-            **(_box(match_results, 0, row) if row >= 0 else _box(match_results, 1, truth)),
-            "reason": REASONS[reason],
-            "ground_truth": _class_of_truth(match_results, truth),
-        }
-        for reason, row, truth in zip(*(c.tolist() for c in columns), strict=True)
-    )
-
-
-def _box(match_results: MatchResults, side: int, row: int) -> dict[str, Cell]:
+def _box(results: MatchResults, side: int, row: int) -> dict[str, Cell]:
     """Return a detection (side 0), or a ground truth (side 1)."""
-    boxes = match_results.boxes[side]
+    boxes = results.boxes[side]
     return {
-        "image": match_results.run.ground_truth.images[boxes.image[row]],
-        "class": match_results.classes[boxes.label[row]],
+        "image": results.run.ground_truth.images[boxes.image[row]],
+        "class": results.classes[boxes.label[row]],
         **dict(zip(CORNERS, boxes.corners[row].tolist(), strict=True)),
         "score": None if side else float(boxes.score[row]),
     }
 
 
-def _class_of_truth(match_results: MatchResults, row: int) -> str | None:
-    return None if row < 0 else match_results.classes[match_results.boxes[1].label[row]]
+def _class_of_truth(results: MatchResults, row: int) -> str | None:
+    return None if row < 0 else results.classes[results.boxes[1].label[row]]
 
 
-def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Table:
+def _table(columns: tuple[Column, ...], rows: Sequence[dict[str, Cell]]) -> Table:
     texts = []
     for row in rows:
         reason = {"reason": str(row["reason"]).replace("_", " ")} if "reason" in row else {}
