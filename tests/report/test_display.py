@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import detap
-from detap.analysis import examples, match_results
+from detap.analysis import match_results
 from detap.analysis.breakdowns import breakdowns, score_histogram
 from detap.analysis.comparison import compare, count_errors
 from detap.analysis.crosscheck import cross_check
-from detap.analysis.errors import errors
 from detap.analysis.image_results import image_results
 from detap.analysis.operating import sweeps
 from detap.analysis.power import power_analysis
