@@ -212,6 +212,17 @@ def test_without_resamples_there_are_no_letters(detap: Run) -> None:
     assert "CI low" not in ended.out
 
 
+def test_a_note_of_many_detectors_is_one_line(detap: Run, folder: Path) -> None:
+    for number in range(3, 6):
+        beyond = [{**d, "bbox": [-9.0 * number, 0.0, 20.0, 20.0]} for d in results()]
+        (folder / f"{number}.json").write_text(json.dumps(beyond))
+    err = compare(detap, "a.json", "3.json", "4.json", "5.json", "x=5.json").err
+    assert err.count("detections extend beyond") == 1
+    assert "3 and 3 more detectors: detections extend beyond the image" in err
+    err = compare(detap, "a.json", "3.json", "4.json", "5.json").err
+    assert "4: detections extend beyond the image" in err
+
+
 def test_many_pairs_are_cut(detap: Run) -> None:
     out = compare(detap, "a.json", "b.json", "same.json", "--top", "2").out
     assert "\n1 more: -v shows all\n" in out

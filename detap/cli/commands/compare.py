@@ -211,6 +211,9 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
 Named = Sequence[tuple[str, str]]
 """Name and path of each detector."""
 
+_MANY = 3
+"""From so many other detectors on, one note stands for all of a code."""
+
 
 def _of_two(
     session: Session, inputs: Inputs, protocol: Protocol, named: Named, options: dict[str, Any]
@@ -314,13 +317,21 @@ def _results(
 
 
 def _notes(detectors: Sequence[Detector]) -> list[Note]:
-    """Return the notes, those of some detectors with their names."""
-    shared = set.intersection(*(set(one.notes) for one in detectors))
-    notes = dict.fromkeys(
-        note if note in shared else replace(note, message=f"{one.name}: {note.message}")
-        for one in detectors
-        for note in one.notes
-    )
+    """Return the notes, those of some detectors with their names, of many with the first's text."""
+    by_code: dict[str, list[tuple[str, Note]]] = {}
+    for one in detectors:
+        for note in one.notes:
+            by_code.setdefault(note.code, []).append((one.name, note))
+    notes = []
+    for named in by_code.values():
+        (name, note), *others = named
+        if len(named) == len(detectors) and all(other == note for _, other in others):
+            notes.append(note)
+        elif len(others) < _MANY:
+            notes += [replace(note, message=f"{name}: {note.message}") for name, note in named]
+        else:
+            message = f"{name} and {len(others)} more detectors: {note.message}"
+            notes.append(replace(note, message=message))
     return [*notes, *cut_notes({one.name: one.score_cut for one in detectors})]
 
 
