@@ -116,11 +116,21 @@ def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
     return {name: FREQUENCIES[letter] for name, letter in letters if letter in FREQUENCIES}
 
 
+def listed_values(records: Iterable[Any], key: str) -> dict[Name, Any]:
+    """Return the values under a key by id, unless null, from a list of images or categories."""
+    values: dict[Name, Any] = {}
+    for record in records:
+        if isinstance(record, dict) and record.get(key) is not None:
+            with suppress(FaultError):
+                values[identifier_of(record, "id")] = record[key]
+    return values
+
+
+def only_texts(values: Mapping[Name, Any]) -> dict[Name, str]:
+    """Return the values that are text."""
+    return {name: value for name, value in values.items() if isinstance(value, str)}
+
+
 def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
     """Return the text under a key by id, from a list of images or categories."""
-    names: dict[Name, str] = {}
-    for record in records:
-        if isinstance(record, dict) and isinstance(record.get(key), str):
-            with suppress(FaultError):
-                names[identifier_of(record, "id")] = record[key]
-    return names
+    return only_texts(listed_values(records, key))

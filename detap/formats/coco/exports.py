@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
-from detap.formats.coco.columns import TruthColumns
+from detap.formats.coco.columns import TruthColumns, only_texts
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
 from detap.tables.detection import Floats, GroundTruth, Name
@@ -53,11 +53,7 @@ def as_exported(
 
 def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note]]:
     """Give images of one file name the index of the first."""
-    names = {
-        identifier: name
-        for identifier, name in file.image_values("file_name").items()
-        if isinstance(name, str)
-    }
+    names = only_texts(file.image_values("file_name"))
     first: dict[Name, int] = {}
     for index, identifier in enumerate(table.images):
         first.setdefault(names.get(identifier, identifier), index)

@@ -13,6 +13,8 @@ from detap.formats.coco.columns import (
     TruthColumns,
     groups_of,
     image_sizes,
+    listed_values,
+    only_texts,
     pairs_of_lists,
 )
 from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
@@ -391,26 +393,12 @@ def _duplicate(identifier: Name, first: str) -> FaultError:
 
 def image_values_of(document: Document, key: str) -> dict[Name, Any]:
     """Return a value of the images of ground truth by id, unless it is null."""
-    values: dict[Name, Any] = {}
-    column = attribute_column("value")
-    columns: Columns = [("id", "key"), ((column, key), "span")]
-    fields = Fields(columns, [("id",)])
-    fields.each = key == "id"
-
-    def drain() -> None:
-        for row in range(fields.drained, fields.rows):
-            value, identifier = loaded(fields, column, row), fields.key_of("id", row)
-            if identifier is not None and value is not None:
-                values[identifier] = value
-
     for name in document.members() if document.peek() == "{" else ():
-        if name == "images" and document.peek() == "[":
-            records = RecordList(document, name, fields, partial(image_values, columns=columns))
-            records.drain = drain
-            records.read()
-            break
+        if name == "images":
+            images = document.value(name)
+            return listed_values(images if isinstance(images, list) else (), key)
         document.skip(name)
-    return values
+    return {}
 
 
 def image_values_of_file(path: str, key: str) -> dict[Name, Any]:
@@ -421,5 +409,4 @@ def image_values_of_file(path: str, key: str) -> dict[Name, Any]:
 
 def listed_file_names(path: str) -> dict[Name, str]:
     """Return the file_name by image id of a ground-truth file."""
-    names = image_values_of_file(path, "file_name")
-    return {image: name for image, name in names.items() if isinstance(name, str)}
+    return only_texts(image_values_of_file(path, "file_name"))
