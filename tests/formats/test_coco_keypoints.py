@@ -163,6 +163,13 @@ def test_invalid_keypoints_are_refused_with_their_location(
     assert hint in str(detections.value)
 
 
+def test_keypoints_of_large_files_are_refused(tmp_path: Path) -> None:
+    """The number of keypoints is compared when the spans of earlier rows are gone."""
+    long = {"keypoints": POSE, "id": "x" * (9 << 20)}
+    with pytest.raises(InputError, match=r"dt.json: \[0\]: keypoints has 2 keypoints, expected 3"):
+        read(tmp_path, {"keypoints": POSE[:6], "id": 70}, long, {"keypoints": POSE, "id": 8})
+
+
 @pytest.mark.parametrize("number", ["2", -1, 1.5, True, float("nan")])
 def test_invalid_num_keypoints(tmp_path: Path, number: Any) -> None:
     with pytest.raises(InputError, match=r"annotations\[1\] \(id 2\): num_keypoints is "):

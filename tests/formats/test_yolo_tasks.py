@@ -510,6 +510,13 @@ def test_pairs_of_keypoints(tmp_path: Path) -> None:
         detections = detap.read_detections(file, truth, keypoints=True)
         assert detections.keypoints is not None
         assert detections.keypoints[0].ravel().tolist() == flat
+        both = results(tmp_path, record(keypoints=flat), record(keypoints=[1, 2, 2] * count))
+        detections = detap.read_detections(both, truth, keypoints=True)
+        assert detections.keypoints is not None
+        assert detections.keypoints.reshape(2, -1).tolist() == [flat, [1, 2] * count]
+        without_box = {"image_id": "a", "category_id": 1, "score": 0.5, "keypoints": flat}
+        with pytest.raises(InputError, match=r"keypoints has "):
+            detap.read_detections(results(tmp_path, without_box), truth, keypoints=True)
 
 
 def test_images_of_equal_number(tmp_path: Path) -> None:

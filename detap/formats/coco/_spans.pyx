@@ -42,7 +42,7 @@ cdef inline Py_ssize_t span(const Spans *spans, Py_ssize_t row, Bytes *start) no
 cdef class Outlines:
     """Segmentations or keypoints of rows, one after the other.
 
-    `listed` counts polygons and uncompressed RLE. `keypoints` are one list of triplets in a row.
+    `listed` counts polygons and uncompressed RLE. `keypoints` are one list in a row.
     """
 
     cdef Runs runs
@@ -115,10 +115,9 @@ cdef class Outlines:
     # --- one value; its syntax was checked
 
     cdef bint decode(self, Cursor *cursor, Bytes p) noexcept nogil:
-        cdef Py_ssize_t first = self.points.count
         if self.keypoints:
             return (
-                self.read_numbers(cursor, p) != NULL and (self.points.count - first) % 3 == 0
+                self.read_numbers(cursor, p) != NULL
                 and put_integer(&self.rings, self.points.count)
             )
         self.is_listed = p[0] == c'['

@@ -331,26 +331,24 @@ def as_spans(value: Any) -> tuple[bytes, bytes]:
 # --- keypoints
 
 
-def keypoints_of_result(values: Any, key: str = "keypoints") -> list[float]:
-    """Return keypoints as (x, y, v) values."""
-    numbers = keypoint_values(values, key)
-    if len(numbers) % 3:
-        message = f"{key} has {len(numbers)} values, expected {_KEYPOINTS}"
-        hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
-        raise FaultError(message, hint if len(numbers) % 2 == 0 else "")
+def keypoints_of(values: Any, key: str) -> list[float]:
+    """Return the numbers of keypoints, of any count."""
+    if not isinstance(values, list):
+        raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
+    if not values:
+        raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
+    numbers = [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
     for i, number in enumerate(numbers):
         if not abs(number) <= FARTHEST:
             raise FaultError(f"{key}[{i}] is {short_json(values[i])}, expected pixels")
     return numbers
 
 
-def keypoint_values(values: Any, key: str = "keypoints") -> list[float]:
-    """Return keypoints as numbers, of any count."""
-    if not isinstance(values, list):
-        raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
-    if not values:
-        raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
-    return [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
+def partial_keypoints(key: str, length: int) -> FaultError:
+    """Return the error for a number of values other than that of triplets."""
+    hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
+    message = f"{key} has {length} values, expected {_KEYPOINTS}"
+    return FaultError(message, hint if length % 2 == 0 else "")
 
 
 # --- segmentations

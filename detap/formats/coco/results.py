@@ -114,7 +114,7 @@ class ResultsFile:
         if self.masks or self.keypoints:
             self._records.identify = lambda row: loaded(fields, "id", row)
         self._segmentations = SegmentationLists(self._records)
-        self._lists = KeypointLists(self._records, pairs=self.keypoints == ("keypoints",))
+        self._lists = KeypointLists(self._records)
         others = (key for key in self.keypoints if key != "keypoints")
         self._lists_by_key = {key: KeypointLists(self._records, key) for key in others}
         self._lists_by_key["keypoints"] = self._lists

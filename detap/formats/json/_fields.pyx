@@ -9,7 +9,7 @@ and compared with that of the next record, and parsed as JSON only if it differs
 """
 
 cimport cython
-from libc.math cimport NAN, fabs, floor, isfinite, isnan
+from libc.math cimport NAN, fabs, floor, isfinite
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
@@ -547,14 +547,6 @@ cdef class Fields:
         """Return True if a record had a value, whether kept or not."""
         return bool(self.active >> self.field(name) & 1)
 
-    def has_box(self, Py_ssize_t row) -> bool:
-        """Return True if a row has a box."""
-        cdef int field
-        for field in range(self.size):
-            if self.columns[field].kind == BOX and self.columns[field].data != NULL:
-                return not isnan((<double *>self.columns[field].data)[4 * row])
-        return False
-
     def key_of(self, str name, Py_ssize_t row) -> Name | None:
         """Return the key of a row; None if it is missing."""
         cdef Column_ *column = &self.columns[self.field(name)]
@@ -572,11 +564,11 @@ cdef class Fields:
         return json.loads(text)
 
     cdef Py_ssize_t span(self, int field, Py_ssize_t row, Bytes *start) noexcept nogil:
-        """Return the length of a span and its start; 0 if the row has none."""
+        """Return the length of a span and its start; 0 if the row has none, or was drained."""
         cdef Column_ *column = &self.columns[field]
         cdef int64_t *ends = <int64_t *>column.data
         cdef int64_t begin
-        if ends == NULL:
+        if ends == NULL or row < self.drained:
             return 0
         begin = self.span_end(column, row)
         start[0] = <Bytes>column.text + begin
