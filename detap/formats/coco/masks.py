@@ -66,8 +66,7 @@ class SegmentationLists:
 
 def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
     """Build the ground-truth table with masks, whose sizes must be those of their images."""
-    sizes = _listed_sizes(columns.table.images, columns.table.image_sizes)
-    table = _sized(columns.table, sizes, source)
+    table = _sized(columns.table, _listed_sizes(columns.table), source)
     no_box = np.isnan(table.box_area)
     if no_box.any():
         table, _ = _boxes_of_masks(table, no_box)
@@ -83,11 +82,11 @@ def masked_detections(
     polygons: int | None,
 ) -> Detections:
     """Build the table of detections; without a number of `polygons`, masks only give boxes."""
-    sizes = _listed_sizes(truth.images, truth.image_sizes)
-    if truth.masks is not None and truth.mask is not None:
-        _fill_sizes(sizes, truth.image, truth.masks.sizes[truth.mask].astype(np.int64))
+    sizes = _listed_sizes(truth)
+    if truth.masks is not None:
+        _fill_sizes(sizes, truth)
     if not len(truth):  # a placeholder has no image sizes
-        _fill_sizes_from_rle(sizes, table)
+        _fill_sizes(sizes, table)
         sizes[(sizes == UNKNOWN).any(axis=1)] = _MAX_SQUARE
     table = _sized(table, sizes, source)
     no_box = np.isnan(table.box_area)
@@ -152,30 +151,23 @@ def _masks_of_boxes(table: Detections, sizes: Sizes, source: Source) -> Detectio
     return replace(table, masks=masks, mask=index)
 
 
-def _listed_sizes(images: tuple[Name, ...], image_sizes: Floats | None) -> Sizes:
+def _listed_sizes(truth: GroundTruth) -> Sizes:
     """Return height and width of each image, (I, 2); UNKNOWN unless positive integers."""
-    sizes = np.full((len(images), 2), UNKNOWN, np.int64)
-    if image_sizes is not None:
-        sides = image_sizes[:, ::-1]
-        with np.errstate(invalid="ignore"):
-            usable = ((sides > 0) & (sides < _MAX_SIDE) & (sides == np.floor(sides))).all(axis=1)
-        sizes[usable] = sides[usable].astype(np.int64)
-    return sizes
+    if truth.image_sizes is None:
+        return np.full((len(truth.images), 2), UNKNOWN, np.int64)
+    sides = truth.image_sizes[:, ::-1]
+    usable = ((sides > 0) & (sides < _MAX_SIDE) & (sides == np.floor(sides))).all(axis=1)
+    return np.where(usable[:, None], sides, UNKNOWN).astype(np.int64)
 
 
-def _fill_sizes(sizes: Sizes, image: Integers, mask_sizes: Sizes) -> None:
-    """Set unknown image sizes to the size of the image's first mask."""
+def _fill_sizes(sizes: Sizes, table: GroundTruth | Detections) -> None:
+    """Set unknown image sizes to that of the image's first mask with a size, such as RLE."""
+    mask, masks = _masks_of(table)
+    has_size = masks.sizes[:, 0] > 0
+    image = table.image[np.flatnonzero(mask >= 0)[has_size]]
     first = np.unique(image, return_index=True)[1]
     rows = first[(sizes[image[first]] == UNKNOWN).any(axis=1)]
-    sizes[image[rows]] = mask_sizes[rows]
-
-
-def _fill_sizes_from_rle(sizes: Sizes, table: GroundTruth | Detections) -> None:
-    """Set unknown image sizes to the size of the image's first RLE."""
-    mask, masks = _masks_of(table)
-    mask_sizes = masks.sizes.astype(np.int64)
-    is_rle = mask_sizes[:, 0] > 0
-    _fill_sizes(sizes, table.image[np.flatnonzero(mask >= 0)[is_rle]], mask_sizes[is_rle])
+    sizes[image[rows]] = masks.sizes[has_size][rows]
 
 
 _NO_SIZE = (
@@ -188,32 +180,28 @@ def _sized(table: Table, sizes: Sizes, source: Source) -> Table:
     """Return the table, whose masks get the sizes of their images, which are set if unknown."""
     mask, masks = _masks_of(table)
     rows = np.flatnonzero(mask >= 0)
-    _fill_sizes_from_rle(sizes, table)
-    expected = sizes[table.image[rows]]
-    mask_sizes = masks.sizes.astype(np.int64)
-    _refuse(_wrong_sizes(rows, mask_sizes, expected, table.images, table.image), source)
+    _fill_sizes(sizes, table)
+    image = table.image[rows]
+    expected = sizes[image]
+    _refuse(_wrong_sizes(table, rows, masks.sizes, expected), source)
     masks = replace(masks, sizes=expected.astype(np.int32))
-    _refuse(oversized_masks(rows, masks, table.image[rows], source.limits.mask_runs), source)
+    _refuse(oversized_masks(rows, masks, image, source.limits.mask_runs), source)
     return replace(table, masks=masks)
 
 
 def _wrong_sizes(
-    rows: NDArray[np.intp],
-    mask_sizes: Sizes,
-    expected: Sizes,
-    images: tuple[Name, ...],
-    image: Integers,
+    table: Table, rows: NDArray[np.intp], mask_sizes: Integers, expected: Sizes
 ) -> Iterator[tuple[int, str, str]]:
     """Yield row, message and hint of masks whose size is not that of their image."""
     is_rle = mask_sizes[:, 0] > 0
-    for index in np.flatnonzero(~is_rle & (expected == UNKNOWN).any(axis=1)).tolist():
-        yield int(rows[index]), *_NO_SIZE
+    for row in rows[~is_rle & (expected == UNKNOWN).any(axis=1)].tolist():
+        yield row, *_NO_SIZE
     for index in np.flatnonzero(is_rle & (mask_sizes != expected).any(axis=1)).tolist():
         row = int(rows[index])
         size, image_size = mask_sizes[index].tolist(), expected[index].tolist()
         hint = "size is [height, width]" if size == image_size[::-1] else ""
         message = f"segmentation has size {size}, expected {image_size} of image "
-        yield row, message + repr(images[image[row]]), hint
+        yield row, message + repr(table.images[table.image[row]]), hint
 
 
 def _refuse(problems: Iterable[tuple[int, str, str]], source: Source) -> None:
