@@ -111,8 +111,8 @@ class ResultsFile:
         )
         self._records = RecordList(document, "", fields, read_record)
         self._records.drain = self._drain
-        if self.masks or self.keypoints:
-            self._records.identify = lambda row: loaded(fields, "id", row)
+        has_ids = self.masks or bool(self.keypoints)
+        self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None
         self._segmentations = SegmentationLists(self._records)
         self._lists = KeypointLists(self._records)
         others = (key for key in self.keypoints if key != "keypoints")

@@ -157,11 +157,9 @@ class TruthFile:
         )
         self._records = RecordList(document, "annotations", annotations, annotation)
         self._records.drain = self._drain
-        self._records.identify = lambda row: annotations.key_of("id", row)
         image = partial(image_values, columns=self._of_image)
         self._image_records = RecordList(document, "images", images, image)
         self._image_records.drain = self._drain_lists
-        self._image_records.identify = lambda row: images.key_of("id", row)
         self._category_records = RecordList(document, "categories", categories, self._category)
         self._segmentations = SegmentationLists(self._records) if self.masks else None
         self._keypoints = [KeypointLists(self._records, key) for key in self.keypoints]
@@ -210,15 +208,14 @@ class TruthFile:
         """Decode the category lists of the next images."""
         fields = self._images
         for name, key in LISTS.items():
-            self._lists[name] += [None] * (fields.drained - len(self._lists[name]))
-            for row in range(fields.drained, fields.rows if fields.holds(key) else 0):
-                categories = None
+            lists = self._lists[name]
+            for row in range(len(lists), fields.rows if fields.holds(key) else 0):
+                value, categories = loaded(fields, key, row), None
                 try:
-                    if fields.span_of(key, row):
-                        categories = category_ids(key, loaded(fields, key, row))
+                    categories = None if value is None else category_ids(key, value)
                 except FaultError as error:
                     self._image_records.fault_of_row(row, error)
-                self._lists[name].append(categories)
+                lists.append(categories)
 
     def columns(self) -> TruthColumns:
         """Return the columns; raise InputError with all problems of the file."""

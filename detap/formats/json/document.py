@@ -5,6 +5,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from threading import Thread
 from typing import Any, NoReturn
@@ -301,7 +302,7 @@ class RecordList:
         self.fields = fields
         self.section = document.problems.section
         self.drain: Callable[[], None] | None = None
-        self.identify: Callable[[int], object] = lambda _: None
+        self.identify: Callable[[int], object] = partial(fields.key_of, "id")
         self.faulty: set[int] = set()
         self.lists = 0  # of the records, which are none
         self._values_of = values_of
