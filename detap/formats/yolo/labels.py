@@ -56,17 +56,17 @@ Order = tuple[str, tuple[Note, ...]]
 class LabelReader(FolderReader):
     """Reader of label files; everything is normalized.
 
-    `predicted` is False for labels. `values` (N, 4 or 5) has the box of each row, or the lowest and
-    highest x and y of its `polygon` (N,), and the score if `form.scored`. `corners` (N, 8) are set
-    if all polygons are oriented boxes and not all upright, `keypoints` (N, K, 2 or 3) if rows have
-    them, `outlines` if masks are read; `drawn` says how. `by_name` is True if all rows have class
-    names. `selected` are the rows in tables, if not all.
+    `predicted` is False for labels. `values` (N, 4) has the box of each row, or the lowest and
+    highest x and y of its `polygon` (N,), and `score` (N,) the last column, if it is the score.
+    `corners` (N, 8) are set if all polygons are oriented boxes and not all upright, `keypoints` (N,
+    K, 2 or 3) if rows have them; `drawn` says how masks are read. `by_name` is True if all rows
+    have class names. `selected` are the rows in tables, if not all.
     """
 
     form: YoloForm
+    score: Floats | None = None
     corners: Floats | None = None
     keypoints: Floats | None = None
-    outlines: shapes.Outlines | None = None
     drawn = ""
     selected: NDArray[np.intp] | None = None
 
@@ -86,13 +86,12 @@ class LabelReader(FolderReader):
         self.task = task
         name_kinds: set[bool] = set()
         resolve = _resolver(names, frozenset(known), name_kinds)
-        form = task.form(resolve, folder.given, scored=scored)
-        rows = self.read(form)
+        self.read(task.form(resolve, folder.given, scored=scored))
         self.predicted = scored
-        if scored and len(rows):
-            form, rows = self._read_scores(form, rows)
+        if scored:
+            self._split_scores()
         self.by_name = name_kinds == {True}
-        self._take_shapes(form, rows)
+        self._take_shapes()
 
     def read(self, form: LineForm) -> Rows:
         """Read the rows; raise InputError with every invalid line."""
@@ -100,62 +99,65 @@ class LabelReader(FolderReader):
         self.problems.raise_any()
         return rows
 
-    def _read_scores(self, form: YoloForm, rows: Rows) -> tuple[YoloForm, Rows]:
-        """Return the form and rows, without confidences if there are none; refuse a mixture."""
-        has_confidence = _confidences(form, rows)
+    def _split_scores(self) -> None:
+        """Take confidences, or track ids in their place, off the rows; refuse a mixture."""
+        form = self.form
+        has_confidence = form.have_confidence(self.rows.counts)
         if form.tracks and form.tracks.keys() <= {"0", "1"} and not has_confidence.all():
             # Polygons without confidence may end at the border of their image.
             form = replace(form, has_tracks=False, tracks=Counter())
-            rows = self.read(form)
-            has_confidence = _confidences(form, rows)
-        if _are_track_ids(rows.numbers[rows.ends[has_confidence] - 1]):
+            has_confidence = form.have_confidence(self.read(form).counts)
+        last = self.rows.numbers[self.rows.ends - 1]
+        if _are_track_ids(last[has_confidence]):
             # Boxes of an image in which nothing is tracked have no id.
             form.tracks["last column"] += int(np.count_nonzero(has_confidence))
-            rows = self.rows = rows.without_last(has_confidence)
-            has_confidence = np.zeros(len(rows), np.bool_)
-        check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
-        self.form = form if has_confidence.all() else replace(form, scored=False)
-        return self.form, rows
+        else:
+            check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
+            self.score = last if has_confidence.all() else None
+        self.rows = self.rows.without_last(has_confidence)
+        self.form = replace(form, scored=self.score is not None)
 
-    def _take_shapes(self, form: YoloForm, rows: Rows) -> None:
+    def _take_shapes(self) -> None:
         """Set the arrays of the rows; raise InputError for rows of another task."""
-        task, counts = self.task, rows.counts - form.scored
+        form, rows, task = self.form, self.rows, self.task
         are_corners = form.used == CORNERS and not form.keypoints
-        self.polygon = np.full(len(rows), are_corners) if form.counts else counts != len(BOX)
+        self.polygon = np.full(len(rows), are_corners) if form.counts else rows.counts != len(BOX)
         if not (task.as_is or form.counts or task.task):
-            self._check_without_task(form, rows)
+            self._check_without_task()
         if not (form.counts or task.masks or task.task == "segment"):
-            are_corners = bool(self.polygon.any() and (counts[self.polygon] == CORNERS).all())
+            are_corners = bool(self.polygon.any() and (rows.counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
         if task.masks:
             self._check_outlines()
-            self.outlines = shapes.Outlines.of(rows, scored=form.scored)
             self.polygon = np.ones(len(rows), np.bool_)
-        self.values = self._boxes(counts)
+        self.values = _padded(rows, len(BOX))
+        if self.polygon.any():
+            self.values[self.polygon] = shapes.bounds(rows)[self.polygon]
         if form.keypoints and form.used > len(BOX):
-            points = _padded(rows, counts, form.used)[:, len(BOX) :]
+            points = _padded(rows, form.used)[:, len(BOX) :]
             self.keypoints = points.reshape(len(rows), *form.keypoints)
         elif task.keypoints and len(rows):
             message = "rows have no keypoints"
             hint = "write `kpt_shape: [K, D]` into data.yaml, omit --task, or pass --iou-type bbox"
             raise InputError(Problem(*self.location(0), message, hint))
         if self.oriented:
-            corners = _padded(rows, counts, CORNERS)
+            corners = _padded(rows, CORNERS)
             if task.keep_corners or not all_axis_aligned(corners[self.polygon]):
                 self.corners = corners
 
-    def _check_without_task(self, form: YoloForm, rows: Rows) -> None:
+    def _check_without_task(self) -> None:
         """Raise InputError if track ids may be coordinates, or polygons keypoints.
 
         Real polygons differ in length.
         """
+        form, rows = self.form, self.rows
         if form.scored and form.tracks and form.tracks.keys() <= {"0", "1"}:
             message = (
                 "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
             )
             hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
             raise InputError(Problem(self.folder.given, "", message, hint))
-        counts = np.flatnonzero(np.bincount(rows.counts)) - form.scored
+        counts = np.flatnonzero(np.bincount(rows.counts))
         if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS):
             return
         (count,) = counts.tolist()
@@ -174,17 +176,6 @@ class LabelReader(FolderReader):
             "polygons pass --task segment"
         )
         raise InputError(Problem(*self.location(0), message, hint))
-
-    def _boxes(self, counts: NDArray[np.int64]) -> Floats:
-        """Return the box, or the bounds of the polygon, and the score of each row."""
-        rows, scored = self.rows, self.form.scored
-        if (counts == len(BOX)).all() and not self.polygon.any():
-            return rows.table(len(BOX) + scored)
-        values = _padded(rows, counts, len(BOX))
-        if self.polygon.any():
-            outlines = self.outlines or shapes.Outlines.of(rows, scored=scored)
-            values[self.polygon] = outlines.bounds()[self.polygon]
-        return np.column_stack([values, rows.numbers[rows.ends - 1]]) if scored else values
 
     def _check_outlines(self) -> None:
         """Raise InputError if rows are boxes; a prediction of two points is a contour."""
@@ -233,8 +224,8 @@ class LabelReader(FolderReader):
         columns |= {"boxes": pixels, "polygons": self._polygons(pixels, size)}
         fields: dict[str, Any] = {}
         constant = {}
-        if self.outlines is not None:
-            masks, self.drawn = self.outlines.masks(size, self, predicted=self.predicted)
+        if self.task.masks:
+            masks, self.drawn = shapes.masks_of(self, size, predicted=self.predicted)
             constant = {"masks": masks}
             fields = {"mask": np.arange(len(masks), dtype=np.int32)}
             columns["area"] = pixel_counts(masks.arrays).astype(np.float64)
@@ -284,6 +275,8 @@ class LabelReader(FolderReader):
     def repeated(self) -> Flags:
         """Return a mask of rows that equal an earlier one of their file."""
         rows, values = self.rows, [self.values]
+        if self.score is not None:
+            values.append(self.score[:, None])
         if self.corners is not None:
             values.append(self.corners)
         if self.keypoints is not None:
@@ -305,7 +298,7 @@ class LabelReader(FolderReader):
             notes += (Note(code, message, len(self.rows), severity="info"),)
         polygons = int(np.count_nonzero(self.polygon))
         bounding = self.corners is not None and self.task.shapes == "bbox"
-        bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
+        bounded = bounding or not (self.form.counts or self.oriented or self.task.masks)
         oriented = self.corners is not None and self.task.task is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
         without_scores = self.predicted and not self.form.scored
@@ -349,17 +342,10 @@ def _are_track_ids(values: Floats) -> bool:
     return bool((values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all())
 
 
-def _confidences(form: YoloForm, rows: Rows) -> Flags:
-    """Return a mask of the rows with a confidence."""
-    counts = rows.counts
-    flags: Flags = ~np.isin(counts, form.counts) if form.counts else counts % 2 == 1
-    return flags
-
-
-def _padded(rows: Rows, counts: NDArray[np.int64], width: int) -> Floats:
-    """Return the first `width` coordinates (N, width), zeros where a row has fewer (`counts`)."""
+def _padded(rows: Rows, width: int) -> Floats:
+    """Return the first `width` numbers (N, width), zeros where a row has fewer."""
     column = np.arange(width)
-    exists = column < counts[:, None]
+    exists = column < rows.counts[:, None]
     values = np.zeros((len(rows), width))
     values[exists] = rows.numbers[((rows.ends - rows.counts)[:, None] + column)[exists]]
     return values
@@ -392,33 +378,38 @@ def box_and_score(
     reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return the box (N, 4) and confidence (N,) of rows, and notes; `columns` may be detected."""
-    if not reader.form.scored:
-        return reader.values.copy(), np.full(len(reader.values), np.nan), ()
+    box, score = reader.values, reader.score
+    if score is None:
+        return box, np.full(len(box), np.nan), ()
     order: Order = (columns or LAST, ())
     if reader.form.keypoints and columns == FIRST:
         message = "--columns conf-first is for boxes; rows with keypoints end with the confidence"
         raise UsageError(message)
+    shifted = np.column_stack([box[:, 1:], score])
     if columns is None and not reader.form.keypoints:
-        order = _detected_order(reader, truth, size)
-    box, score = reader.values[:, :4], reader.values[:, 4]
-    if order[0] == LAST:
-        return box.copy(), score.copy(), order[1]
-    polygon = reader.polygon
-    box = np.where(polygon[:, None], box, reader.values[:, 1:])
-    return box, np.where(polygon, score, reader.values[:, 0]), order[1]
+        order = _detected_order(reader, (box, shifted), truth, size)
+    if order[0] == FIRST:
+        polygon = reader.polygon
+        score = np.where(polygon, score, box[:, 0])
+        box = np.where(polygon[:, None], box, shifted)
+    return box, score, order[1]
 
 
-def _detected_order(reader: LabelReader, truth: GroundTruth, size: Floats) -> Order:
+def _detected_order(
+    reader: LabelReader, boxes: tuple[Floats, Floats], truth: GroundTruth, size: Floats
+) -> Order:
     """Return the column order: conf-last, unless boxes only fit conf-first.
 
-    Rows with class names are from Padilla's tools, which write the confidence first. Ground truths
-    must confirm the order if so few rows may fit by chance.
+    `boxes` (N, 4) are those of conf-last and of conf-first. Rows with class names are from
+    Padilla's tools, which write the confidence first. Ground truths must confirm the order if so
+    few rows may fit by chance.
     """
-    values, box_format = reader.values[~reader.polygon], reader.form.box_format
-    if not len(values):
+    is_box = ~reader.polygon
+    count = int(np.count_nonzero(is_box))
+    if not count:
         return LAST, ()
     last, first = (
-        int(np.count_nonzero(~_fits(b, box_format))) for b in (values[:, :4], values[:, 1:])
+        int(np.count_nonzero(~_fits(box[is_box], reader.form.box_format))) for box in boxes
     )
     if reader.by_name:
         is_first = not first
@@ -426,34 +417,37 @@ def _detected_order(reader: LabelReader, truth: GroundTruth, size: Floats) -> Or
     else:
         is_first = bool(last) and not first
         # A few boxes may extend beyond their images.
-        is_first |= too_many(last, len(values)) and not too_many(first, len(values))
-        reason = f"with the last, {last} of {len(values)} boxes would be outside their image"
+        is_first |= too_many(last, count) and not too_many(first, count)
+        reason = f"with the last, {last} of {count} boxes would be outside their image"
     order: Order = (LAST, ())
     if is_first:
         message = f"the second column is read as confidence: {reason} (else --columns conf-last)"
-        order = FIRST, (Note("columns-conf-first", message, len(values), severity="info"),)
+        order = FIRST, (Note("columns-conf-first", message, count, severity="info"),)
     by_chance = last > 0 if is_first else last == first == 0
-    if len(values) < _FEW and not reader.by_name and by_chance:
-        return _confirmed_order(order, reader, truth, size)
+    if count < _FEW and not reader.by_name and by_chance:
+        return _confirmed_order(order, reader, boxes, truth, size)
     return order
 
 
-def _confirmed_order(order: Order, reader: LabelReader, truth: GroundTruth, size: Floats) -> Order:
+def _confirmed_order(
+    order: Order,
+    reader: LabelReader,
+    boxes: tuple[Floats, Floats],
+    truth: GroundTruth,
+    size: Floats,
+) -> Order:
     """Return the column order of few rows: as chosen, unless ground truths differ.
 
     An error if boxes fit both, and far more rows overlap a ground truth as conf-first.
     """
-    values = reader.values
-    last, first = (
-        float(np.mean(_max_ious(reader, truth, box, size) > 0.5))
-        for box in (values[:, :4], values[:, 1:])
-    )
+    count = len(reader.rows)
+    last, first = (float(np.mean(_max_ious(reader, truth, box, size) > 0.5)) for box in boxes)
     if order[0] == FIRST and last < first + _FAR:
         return order
     if order[0] == LAST and first >= last + _FAR:
         message = (
             "cannot detect whether the confidence is the last or the second column: boxes fit "
-            f"either way, and {first:.0%} of {len(values)} have IoU > 0.5 with a ground truth of "
+            f"either way, and {first:.0%} of {count} have IoU > 0.5 with a ground truth of "
             f"their class as second, {last:.0%} as last"
         )
         hint = "use --columns conf-first (Padilla's tools) or --columns conf-last (Ultralytics)"
@@ -462,7 +456,7 @@ def _confirmed_order(order: Order, reader: LabelReader, truth: GroundTruth, size
         "rows fit both `class xc yc w h conf`, which is used, and `class conf xc yc w h` "
         "(--columns conf-first)"
     )
-    return LAST, (Note("columns-conf-last", message, len(values), severity="info"),)
+    return LAST, (Note("columns-conf-last", message, count, severity="info"),)
 
 
 def _fits(box: Floats, box_format: str) -> Flags:

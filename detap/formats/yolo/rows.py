@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem
 from detap.formats.options import TASK
 from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
 from detap.io.problems import FaultError
-from detap.tables.detection import Floats
+from detap.tables.detection import Flags, Floats
 from detap.text_input import is_whole
 
 BOX = ("xc", "yc", "w", "h")
@@ -86,9 +87,13 @@ class YoloForm(LineForm):
 
     def has_confidence(self, numbers: int) -> bool:
         """Return True if a line of so many numbers has a confidence: coordinates are even."""
-        if self.counts:
-            return self.scored and numbers not in self.counts
-        return self.scored and numbers % 2 == 1
+        odd = numbers not in self.counts if self.counts else numbers % 2 == 1
+        return self.scored and odd
+
+    def have_confidence(self, counts: NDArray[np.int64]) -> Flags:
+        """Return a mask of the rows with a confidence, by their numbers (N,)."""
+        known = [*map(self.has_confidence, range(counts.max(initial=0) + 1))]
+        return np.array(known, np.bool_)[counts]
 
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""

@@ -3,7 +3,7 @@
 Reference: Ultralytics 8.4.190, ``YOLODataset``, ``PoseValidator`` and ``masks2segments``.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,75 +180,48 @@ def keypoint_notes(keypoints: Floats, *, scored: bool) -> tuple[Note, ...]:
 # --- polygons
 
 
-class Outlines(NamedTuple):
-    """The polygons of N rows: normalized points (P, 2), and the end of the points of each row."""
+def bounds(rows: Rows) -> Floats:
+    """Return the lowest x and y and the highest x and y of each row, (N, 4)."""
+    points, starts = rows.numbers.reshape(-1, 2), (rows.ends - rows.counts) // 2
+    return np.hstack([f.reduceat(points, starts) for f in (np.minimum, np.maximum)])
 
-    points: Floats
-    ends: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, rows: Rows, *, scored: bool) -> "Outlines":
-        """Return the coordinates of all rows as points."""
-        numbers, ends = rows.numbers, rows.ends
-        if scored:
-            numbers, ends = np.delete(numbers, ends - 1), ends - np.arange(1, len(rows) + 1)
-        return cls(numbers.reshape(-1, 2), ends // 2)
+def masks_of(reader: FolderReader, size: Floats, *, predicted: bool) -> tuple[Masks, str]:
+    """Return the masks of rows in images of the sizes (N, 2), and how predictions were drawn.
 
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """The number of points of each row, (N,)."""
-        return np.diff(self.ends, prepend=0)
-
-    def bounds(self) -> Floats:
-        """Return the lowest x and y and the highest x and y of each row, (N, 4)."""
-        starts = self.ends - self.counts
-        low, high = (f.reduceat(self.points, starts) for f in (np.minimum, np.maximum))
-        return np.hstack([low, high])
-
-    def masks(self, size: Floats, reader: FolderReader, *, predicted: bool) -> tuple[Masks, str]:
-        """Return the masks in images of the sizes (N, 2), and how predictions were drawn.
-
-        Ultralytics writes predicted masks as contours: their corners are the centers of the mask's
-        border pixels (OpenCV's ``findContours``). Labels are outlines, as in COCO.
-        """
-        if not len(size):
-            return Masks.none(), ""
-        fractional = np.flatnonzero((size != np.floor(size)).any(axis=1))
-        if len(fractional):
-            row = int(fractional[0])
-            sides = size[row].tolist()
-            message = f"image size {sides} is not in whole pixels, required for masks"
-            hint = "correct the size of the image"
-            raise InputError(Problem(*reader.location(row), message, hint))
-        scale = np.repeat(size, self.counts, axis=0)
-        points, sizes = self.points * scale, size[:, ::-1].astype(np.int32)
-        if not predicted:
-            return self._drawn(points, sizes, reader), ""
-        if _are_contours(points, scale):
-            return _filled(np.split(np.rint(points).astype(np.int32), self.ends[:-1]), sizes)
-        drawn = "drawn as outlines: vertices are not centers of pixels"
-        return self._drawn(points, sizes, reader), drawn
-
-    def _drawn(self, points: Floats, sizes: NDArray[np.int32], reader: FolderReader) -> Masks:
-        """Return the masks of outlines."""
-        short = np.flatnonzero(self.counts < 3)
-        if len(short):
-            message = "is a box or a line among polygons, whose vertices are not pixels"
-            raise InputError(Problem(*reader.location(int(short[0])), message, "write a polygon"))
-        count = len(sizes)
-        masks = Masks(
-            sizes,
-            np.zeros(count + 1, np.int64),
-            np.zeros(0, np.uint32),
-            np.arange(count + 1, dtype=np.int64),
-            self.ends,
-            points,
-        )
-        file, most = reader.rows.file, reader.limits.mask_runs
-        large = oversized_masks(np.arange(count), masks, file, most)
-        if problems := [Problem(*reader.location(row), *words) for row, *words in large]:
-            raise InputError(problems)
-        return masks
+    Ultralytics writes predicted masks as contours: their corners are the centers of the mask's
+    border pixels (OpenCV's ``findContours``). Labels are outlines, as in COCO.
+    """
+    if not len(size):
+        return Masks.none(), ""
+    fractional = np.flatnonzero((size != np.floor(size)).any(axis=1))
+    if len(fractional):
+        row = int(fractional[0])
+        message = f"image size {size[row].tolist()} is not in whole pixels, required for masks"
+        hint = "correct the size of the image"
+        raise InputError(Problem(*reader.location(row), message, hint))
+    counts, ends = reader.rows.counts // 2, reader.rows.ends // 2
+    scale = np.repeat(size, counts, axis=0)
+    points, sizes = reader.rows.numbers.reshape(-1, 2) * scale, size[:, ::-1].astype(np.int32)
+    if predicted and _are_contours(points, scale):
+        return _filled(np.split(np.rint(points).astype(np.int32), ends[:-1]), sizes)
+    short = np.flatnonzero(counts < 3)
+    if len(short):
+        message = "is a box or a line among polygons, whose vertices are not pixels"
+        raise InputError(Problem(*reader.location(int(short[0])), message, "write a polygon"))
+    count = len(sizes)
+    masks = Masks(
+        sizes,
+        np.zeros(count + 1, np.int64),
+        np.zeros(0, np.uint32),
+        np.arange(count + 1, dtype=np.int64),
+        ends,
+        points,
+    )
+    large = oversized_masks(np.arange(count), masks, reader.rows.file, reader.limits.mask_runs)
+    if problems := [Problem(*reader.location(row), *words) for row, *words in large]:
+        raise InputError(problems)
+    return masks, "drawn as outlines: vertices are not centers of pixels" if predicted else ""
 
 
 def _are_contours(points: Floats, scale: Floats) -> bool:
