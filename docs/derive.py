@@ -33,14 +33,24 @@ ROOT = Path(__file__).parents[1]
 
 
 def fields_table(rules: type[ProtocolBase]) -> list[str]:
-    """Return the fields of a protocol with their options and defaults."""
+    """Return the options of a protocol's fields with their values, the default in bold."""
     rows = [
-        f"| `{axis.name}` | {_spellings(axis)} | {axis.kind.values} "
-        f"| `{axis.kind.format(axis.default)}` "
-        f"| {axis.meaning} |"
+        f"| {_spellings(axis) or f'`{axis.name}`'} | {_marked(axis)} | {axis.meaning} |"
         for axis in protocol_fields(rules)
     ]
-    return ["| field | option | values | default | meaning |", "|---|---|---|---|---|", *rows]
+    return ["| option | values | meaning |", "|---|---|---|", *rows]
+
+
+def _marked(axis: ProtocolField) -> str:
+    """Return the values, the default in bold; the default only if the help names all others."""
+    default = f"`{axis.kind.format(axis.default)}`"
+    listed = re.findall("`(.+?)`", axis.kind.values)
+    named = listed and not axis.kind.choices and all(value in axis.help for value in listed)
+    if isinstance(axis.kind, YesNo) or named:
+        return f"**{default}**"
+    if default in axis.kind.values:
+        return axis.kind.values.replace(default, f"**{default}**")
+    return ", ".join(filter(None, [axis.kind.values, f"**{default}**"]))
 
 
 def presets_table() -> list[str]:
@@ -96,6 +106,8 @@ def _option_value(axis: ProtocolField, value: Any) -> str:
 def _tolerance(preset: ProtocolBase) -> str:
     if preset.tolerance is None:
         return f"unknown: {preset.residue}"
+    if preset.residue in ("", "order of summation"):
+        return f"{preset.tolerance:g}"
     return f"{preset.tolerance:g}: {preset.residue}" if preset.tolerance else "0"
 
 
@@ -140,7 +152,7 @@ def options_table(rules: type[ProtocolBase], omit: type[ProtocolBase] | None = N
 def _spellings(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return f"`{axis.option}`, `--no-{axis.option[2:]}`"
-    return f"`{axis.option}`" if axis.option else "none"
+    return f"`{axis.option}`" if axis.option else ""
 
 
 def _values(axis: ProtocolField) -> str:
