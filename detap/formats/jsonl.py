@@ -6,7 +6,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from io import BytesIO
 from itertools import compress
 from typing import Any
 
@@ -33,12 +32,13 @@ from detap.formats.coco.records import (
     score_of,
     size_of,
 )
-from detap.formats.json._fields import DONE, ODD, Fields, Reader
+from detap.formats.json._fields import PADDED, Fields
 from detap.formats.json.document import Ids, RecordProblems, loaded
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
 from detap.io.digest import read_hashed
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
     HOLDS_CONSTANTS,
     JsonText,
@@ -90,7 +90,6 @@ class Lines:
         self, path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
     ) -> None:
         self.path, self.limits, self.scored = os.fspath(path), limits, scored
-        self.data, self.sha256 = read_hashed(self.path, limits)
         self.problems = RecordProblems(limits.problems, self.path)
         self.attributes = Attributes(attributes)
         self.faulty: set[int] = set()
@@ -116,15 +115,19 @@ class Lines:
 
     def _read(self) -> None:
         """Read all lines; raise InputError if the content is invalid."""
-        refuse_utf16(self.data, self.path)
-        reader = Reader(BytesIO(self.data).read, len(self.data), self.limits.nesting)
-        reader.begin()
-        state = None
-        while state != DONE and self.objects.rows <= self.limits.records:
-            state = reader.walk_lines(self.lines)
+        data, self.sha256 = read_hashed(self.path, self.limits)
+        refuse_utf16(data, self.path)
+        at = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
+        self._size, self._text = len(data), data + b"\n" + bytes(PADDED)
+        del data  # one copy is enough
+        while at < self._size and self.objects.rows <= self.limits.records:
+            at, is_odd = self.lines.read_lines(self._text, at, self.limits.nesting)
             self._read_objects()
-            if state == ODD and not self._read_odd(reader.rest_of_line(), reader.line):
-                break
+            if is_odd:
+                end = self._text.index(b"\n", at)
+                if not self._read_odd(self._text[at:end], self.lines.line):
+                    break
+                at = end + 1
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
@@ -188,14 +191,14 @@ class Lines:
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            decode(self.data, self.path)
+            decode(self._text[: self._size], self.path)
             raise
         if not text.strip():
             return True
         try:
             self._append(self._record(text, number), number)
         except NotJsonError as error:
-            name, hint = looks_like(self.data) if number == 1 else ("", "")
+            name, hint = looks_like(self._text[: self._size]) if number == 1 else ("", "")
             if name and name != "JSON Lines":
                 self.problems.add_first("", f"looks like {name}", hint)
                 return False
@@ -300,7 +303,7 @@ class Lines:
         self.images = list(images)
 
     def _take_columns(self) -> None:
-        self.data = b""  # frees it before the tables are made
+        self._text = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
         self.sizes = image_sizes(lines.take("width"), lines.take("height"))
         self.numbers, self.end = lines.marks(), objects.marks()

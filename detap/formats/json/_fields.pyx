@@ -78,6 +78,7 @@ cdef struct Key:
 cdef enum:
     _DONE, _ODD, _LIMIT, _FULL
 
+PADDED: int = PADDING
 DONE: int = _DONE
 ODD: int = _ODD
 LIMIT: int = _LIMIT
@@ -161,7 +162,7 @@ cdef class Fields:
     cdef list names, kept_keys
     cdef Names words            # JSON of the keys that are text or large numbers
     cdef Py_ssize_t room
-    cdef readonly Py_ssize_t rows, count, drained
+    cdef readonly Py_ssize_t rows, count, drained, line
     cdef public Py_ssize_t most
     cdef Buffer marked
 
@@ -597,6 +598,42 @@ cdef class Fields:
         self.drained = self.rows
         self.roll_back(self.rows)
 
+    # --- lines
+
+    def read_lines(self, bytes text, Py_ssize_t at, int nesting) -> tuple[int, bool]:
+        """Append the lines of text from an offset, each a record, as rows marked by `line`.
+
+        The last line ends too, and is followed by the padding.
+        Return the offset behind them, and True if it is that of an odd line, which the caller reads
+        and steps over; else the spans should be drained, or the text ends.
+        """
+        cdef Bytes start = text, p, line_end
+        cdef Bytes end = start + len(text) - PADDING
+        cdef Cursor cursor
+        cdef bint odd = False, full = False
+        cdef int i
+        cursor.end, cursor.deepest = end, min(nesting, 64)
+        with nogil:
+            while start + at < end and not full:
+                line_end = <Bytes>memchr(start + at, c'\n', end - start - at)
+                self.line += 1
+                p = skip_space(start + at)
+                if p < line_end:
+                    cursor.keys = 0
+                    p = self.record(&cursor, p, 1)
+                    # A value may not continue on the next line.
+                    odd = (
+                        self.each or p == NULL or p > line_end or skip_space(p) < line_end
+                        or not self.complete(1) or not put_integer(&self.marked, self.line)
+                    )
+                    if odd:
+                        break
+                at = line_end + 1 - start
+                for i in range(self.size):
+                    full |= self.columns[i].used > FULL
+        self.roll_back(self.rows)
+        return at, odd
+
     # --- records within a span
 
     def read_nested(self, Fields outer, str name, int nesting) -> bool:
@@ -721,8 +758,8 @@ cdef class Fields:
 cdef class Reader:
     """A JSON file that is read in blocks.
 
-    `reader` returns the next bytes, at most the given number. `line` is the last that
-    :meth:`walk_lines` read; `failed` is set if the file cannot be read further, or is too large.
+    `reader` returns the next bytes, at most the given number; `failed` is set if the file cannot be
+    read further, or is too large.
     """
 
     cdef object reader
@@ -732,9 +769,7 @@ cdef class Reader:
     cdef uint64_t given_bytes, most_bytes
     cdef readonly bint failed
     cdef bint ended, first      # `first`: the next item is the first of its list
-    cdef size_t line_end
     cdef Cursor cursor
-    cdef readonly Py_ssize_t line
 
     def __cinit__(self, reader: Callable[[int], bytes], most_bytes: int, int nesting):
         self.reader = reader
@@ -949,63 +984,6 @@ cdef class Reader:
         self.at += 1
         self.first = False
         return character == closing
-
-    def walk_lines(self, Fields fields) -> int:
-        """Read lines, each a record, into rows, whose lines are the marks.
-
-        Return DONE after the last line; ODD before a line that the caller reads by `rest_of_line`;
-        else the spans should be drained.
-        """
-        cdef int state
-        with nogil:
-            state = self.read_lines(fields)
-        self.check()
-        fields.roll_back(fields.rows)
-        return state
-
-    cdef bint find_line(self) noexcept nogil:
-        """Read up to the end of the next line; False on failure."""
-        cdef size_t searched = self.at
-        cdef const uint8_t *end = NULL
-        while True:
-            if searched < self.have:
-                end = <const uint8_t *>memchr(self.bytes + searched, c'\n', self.have - searched)
-            if end != NULL or self.ended:
-                break
-            searched = self.have - self.at
-            if not self.more():
-                return False
-        self.line_end = self.have if end == NULL else end - self.bytes
-        return True
-
-    cdef int read_lines(self, Fields fields) noexcept nogil:
-        cdef Bytes p, end
-        cdef int i
-        while self.at <= self.have:
-            if not self.find_line():
-                return _ODD
-            self.line += 1
-            end = self.bytes + self.line_end
-            p = skip_space(self.bytes + self.at)
-            if p < end:
-                self.cursor.keys = 0
-                p = fields.record(&self.cursor, p, 1)
-                # A value may not continue on the next line.
-                if fields.each or p == NULL or p > end or skip_space(p) < end or not fields.complete(1):
-                    return _ODD
-                if not put_integer(&fields.marked, self.line):
-                    return _ODD
-            self.at = self.line_end + 1
-            for i in range(fields.size):
-                if fields.columns[i].used > FULL:
-                    return _FULL
-        return _DONE
-
-    def rest_of_line(self) -> bytes:
-        """Return the line, and step over it."""
-        text = (<const char *>self.bytes + self.at)[: self.line_end - self.at]
-        self.at = self.line_end + 1
-        return text
 
 
 def nesting(bytes text) -> int:
