@@ -352,16 +352,6 @@ def _name_notes(
     if similar:
         message = f"category names differ in case or separators; matched: {join_names(similar)}"
         yield Note("category-names-alike", message, len(similar))
-    yield from _unmatched_note(matched, missing, listed, truth)
-
-
-def _unmatched_note(
-    matched: Mapping[Name, int],
-    missing: Sequence[Name],
-    listed: Mapping[Name, str],
-    truth: GroundTruth,
-) -> Iterator[Note]:
-    """Yield the note of the categories of one file only."""
     names = {*listed.values(), *(truth.classes[k] for k in matched.values())}
     absent = [name for name in truth.classes if name not in names]
     unknown = [listed.get(name, f"id {name}") for name in missing]

@@ -15,7 +15,7 @@ from detap.tables.detection import Floats
 class KeypointLists:
     """The keypoints of a list of records, under a key."""
 
-    def __init__(self, records: RecordList, key: str = "keypoints") -> None:
+    def __init__(self, records: RecordList, key: str) -> None:
         self._records, self._key = records, key
         self._numbers = Outlines(keypoints=True)
 

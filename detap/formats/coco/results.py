@@ -114,10 +114,8 @@ class ResultsFile:
         has_ids = self.masks or bool(self.keypoints)
         self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None
         self._segmentations = SegmentationLists(self._records)
-        self._lists = KeypointLists(self._records)
-        others = (key for key in self.keypoints if key != "keypoints")
-        self._lists_by_key = {key: KeypointLists(self._records, key) for key in others}
-        self._lists_by_key["keypoints"] = self._lists
+        keys = {*self.keypoints, "keypoints"}
+        self._keypoints = {key: KeypointLists(self._records, key) for key in sorted(keys)}
         first = document.peek()
         if first == "[":
             self._records.read()
@@ -175,7 +173,7 @@ class ResultsFile:
         fields = self._fields
         if self.masks or self.has_segmentations:
             self._segmentations.drain()
-        for lists in self._lists_by_key.values():
+        for lists in self._keypoints.values():
             lists.drain()
         if fields.missing("poly") == fields.rows:
             return
@@ -193,7 +191,7 @@ class ResultsFile:
         name, and all are unknown here.
         """
         fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
-        for key, lists in self._lists_by_key.items():
+        for key, lists in self._keypoints.items():
             alone = self.keypoints == (key,)
             count = keypoints_of(truth) if alone else None
             lists.finish(count, pairs=of_yolo and alone, same=key in self.keypoints)
@@ -230,7 +228,7 @@ class ResultsFile:
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         points = None
         if self.keypoints:
-            points = joined_keypoints([self._lists_by_key[key] for key in self.keypoints])
+            points = joined_keypoints([self._keypoints[key] for key in self.keypoints])
         unlabeled: Flags = np.zeros(len(score), np.bool_)
         if self._drops_unlabeled and points is not None:
             unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
@@ -309,7 +307,7 @@ class ResultsFile:
         if mask is not None:
             box[missing & (mask >= 0)] = NO_BOX
             missing &= mask < 0
-        rows, extents = self._lists.extents(missing)
+        rows, extents = self._keypoints["keypoints"].extents(missing)
         box[rows] = extents
         if self.boxes == "xyxy":
             box[rows, 2:] += box[rows, :2]
