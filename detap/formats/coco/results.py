@@ -135,7 +135,6 @@ class ResultsFile:
             if key in ("annotations", "predictions") and document.peek() == "[":
                 if not self._records.name:
                     self._records.name = key
-                    self._records.section = problems.section
                     self._records.read()
                     continue
                 message = "both annotations and predictions are lists"

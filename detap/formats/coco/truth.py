@@ -128,7 +128,6 @@ class TruthFile:
             elif key not in lists:
                 document.skip(key)
             elif document.peek() == "[":
-                lists[key].section = document.problems.section
                 lists[key].read()
             else:
                 message = f"{key} is {short_json(document.value(key))}, expected an array"

@@ -300,7 +300,7 @@ class RecordList:
         self.document = document
         self.name = name
         self.fields = fields
-        self.section = document.problems.section
+        self.section = 0
         self.drain: Callable[[], None] | None = None
         self.identify: Callable[[int], object] = partial(fields.key_of, "id")
         self.faulty: set[int] = set()
@@ -310,6 +310,7 @@ class RecordList:
 
     def read(self) -> None:
         """Read the list at the position of the document."""
+        self.section = self.document.problems.section
         self.fields.most = self.document.limits.records
         self.document.current = self
         for index, record, had_problems in self._odd_records(numbered=True):
