@@ -45,7 +45,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "0 1.02 .5 .5 .5": ("xc 1.02 is outside [0, 1]", REACH),
     "0 .5 -.02 .5 .5": ("yc -0.02 is outside [0, 1]", REACH),
     "0 .1 .1 .2 .2 .3 1.5": ("the highest y 1.5 is outside [0, 1]", REACH),
-    "0 .1 .1 .2 .2 .3 x": ("y 'x' is not a number", DECIMAL),
+    "0 .1 .1 .2 .2 .3 x": ("y3 'x' is not a number", DECIMAL),
     "0 .5 .5 .5 .5\x0b": ("contains control character '\\x0b'", "remove it"),
 }  # fmt: skip
 

@@ -60,8 +60,8 @@ POSE_LABELS = {
     "0 .5 .5 .6 .6 .3 .4 3 .5 .5 1": "line 2: keypoint 1 has visibility 3, expected 0, 1 or 2",
     "0 .5 .5 .6 .6 1.3 .4 2 .5 .5 1": "line 2: keypoint 1 1.3 0.4 is outside [0, 1]",
     "0 .5 .5 .6 .6 .3 .4 2 .5 -.5 1": "line 2: keypoint 2 0.5 -0.5 is outside [0, 1]",
-    "0 .5 .5 .6 .6 nan .4 2 .5 .5 1": "line 2: column 6 'nan' is not a finite number",
-    "0 .5 .5 .6 .6 .3 .4 x .5 .5 1": "line 2: column 8 'x' is not a number",
+    "0 .5 .5 .6 .6 nan .4 2 .5 .5 1": "line 2: x1 'nan' is not a finite number",
+    "0 .5 .5 .6 .6 .3 .4 x .5 .5 1": "line 2: v1 'x' is not a number",
     "0 5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: xc 5 is outside [0, 1]",
     "0 .5 .5 -.6 .6 .3 .4 2 .5 .5 1": "line 2: w -0.6 is outside [0, 1]",
 }
@@ -75,7 +75,7 @@ POSE_PREDICTIONS = {
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 nan": "line 2: conf 'nan' is not a finite number",
     "0 .5 .5 .6 .6 3 .4 .8 .5 .5 .7 .9": "line 2: keypoint 1 3 0.4 is outside [0, 1]",
     "0 .5 .5 .6 .6 .3 -2 .8 .5 .5 .7 .9": "line 2: keypoint 1 0.3 -2 is outside [0, 1]",
-    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 o .9": "line 2: column 11 'o' is not a number",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 o .9": "line 2: v2 'o' is not a number",
     "0 .5 .5 6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: w 6 is outside [0, 1]",
     "thing .5 .5 .6 .6 .3 .4 .8 .5 .5": "line 2: has 10 columns, expected 12 for kpt_shape [2, 3]",
 }
@@ -116,7 +116,7 @@ def test_a_description_of_poses(
 OBB_LABELS = {
     "0 .5 .2 .8 .5 .5 .8 .2": "line 2: has 8 columns: polygons have an even number",
     "0 .5 .5 .6 .6": "line 2: is a box, but the line above is a polygon",
-    "0 .5 .2 .8 .5 .5 .8 .2 nan": "line 2: y 'nan' is not a finite number",
+    "0 .5 .2 .8 .5 .5 .8 .2 nan": "line 2: y4 'nan' is not a finite number",
     "0 .5 .2 .8 .5 .5 1.8 .2 .5": "line 2: the highest y 1.8 is outside [0, 1]",
     "0 50 20 80 50 50 80 20 50": "line 2: the lowest x 20 is outside [0, 1]",
     "0 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: has 10 columns: polygons have an even number",
@@ -140,7 +140,7 @@ MASK_LABELS = {
     "0 .2 .2 .6 .2": "line 2: masks need polygons, but rows are boxes",
     "0 .2 .2 .6 .2 .4": "line 2: has 6 columns",
     "0 .2 .2 .6 .2 .4 .6 .5": "line 2: has 8 columns: polygons have an even number of coordinates",
-    "0 .2 .2 .6 .2 .4 nan": "line 2: y 'nan' is not a finite number",
+    "0 .2 .2 .6 .2 .4 nan": "line 2: y3 'nan' is not a finite number",
     "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
     "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
 }

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,14 +61,16 @@ class YoloForm(LineForm):
     @property
     def columns(self) -> tuple[str, ...]:
         """The titles of the columns of a box, of its keypoints, or of a polygon."""
+        return ("class", *self._titles(self.used), *("conf",) * self.scored)
+
+    def _titles(self, count: int) -> tuple[str, ...]:
+        """Return the titles of so many coordinates."""
         box = TITLES[self.box_format]
-        if self.used == len(BOX):
-            shape: Sequence[str] = box
-        else:
-            count, size = self.keypoints or (self.used // 2, 2)
-            points = [f"{axis}{k}" for k in range(1, count + 1) for axis in "xyv"[:size]]
-            shape = (*box, *points) if self.keypoints else points
-        return ("class", *shape, *(("conf",) if self.scored else ()))
+        if count == len(BOX):
+            return box
+        number, size = self.keypoints or (count // 2, 2)
+        points = tuple(f"{axis}{k}" for k in range(1, number + 1) for axis in "xyv"[:size])
+        return (*box, *points) if self.keypoints else points
 
     @property
     def regular(self) -> dict[str, Any]:
@@ -123,15 +125,6 @@ class YoloForm(LineForm):
             return columns
         self.tracks[columns[-1]] += 1
         return columns[:-1]
-
-    def _titles(self, count: int) -> Sequence[str]:
-        """Return the names of the numbers of a line with `count` coordinates."""
-        box = TITLES[self.box_format]
-        if count == len(BOX):
-            return box
-        if self.counts and (self.keypoints or self.used == len(BOX)):
-            return (*box, *(f"column {number}" for number in range(6, count + 2)))
-        return ("x", "y") * (count // 2)
 
     def _counts_problem(self, count: int) -> tuple[str, str]:
         expected = [str(n + 1 + self.scored) for n in self.counts]
