@@ -226,45 +226,35 @@ def read_lines(
 
     `contents` has the index, path and content of each file.
     """
-    lines = _Lines(form, problems)
-    rows = RaggedLines(lines.read, lines.accept, **form.regular)
-    for number, path, data in contents:
-        lines.path, lines.data, lines.checked = path, form.prepared(data), False
-        try:
-            rows.read(lines.data, number, most)
-        except FaultError as fault:
-            problems.add(path, "", fault.message, fault.hint)
-        if len(rows) > most:
-            break
-    return Rows.of(rows, form.resolve)
+    path, data, checked = "", b"", False
 
-
-class _Lines:
-    """The words of lines, and lines that are not regular, read by a form."""
-
-    def __init__(self, form: LineForm, problems: Problems) -> None:
-        self._form = form
-        self._problems = problems
-        self.path, self.data, self.checked = "", b"", False
-
-    def accept(self, word: bytes) -> bool:
+    def accept(word: bytes) -> bool:
         """Return True if a word is valid."""
         try:
-            self._form.resolve(word.decode())
+            form.resolve(word.decode())
         except (UnicodeDecodeError, FaultError):
             return False
         return True
 
-    def read(self, _file: int, number: int, line: bytes) -> tuple[bytes, list[float], bool] | None:
+    def read_odd(_file: int, number: int, line: bytes) -> tuple[bytes, list[float], bool] | None:
         """Read a line; None after collecting its problem; FaultError for another kind of file."""
-        if not self.checked:
-            self.checked = True
-            if kind := self._form.other_kind(self.data):
-                usage = f"expected lines `{' '.join(self._form.columns)}`"
-                raise FaultError(f"looks like {kind}", usage)
+        nonlocal checked
+        if not checked and (kind := form.other_kind(data)):
+            usage = f"expected lines `{' '.join(form.columns)}`"
+            raise FaultError(f"looks like {kind}", usage)
+        checked = True
         try:
-            word, numbers, flag = self._form.read_line(decoded(line))
+            word, numbers, flag = form.read_line(decoded(line))
         except FaultError as fault:
-            self._problems.add(self.path, f"line {number}", fault.message, fault.hint)
+            problems.add(path, f"line {number}", fault.message, fault.hint)
             return None
         return word.encode(), numbers, flag
+
+    rows = RaggedLines(read_odd, accept, **form.regular)
+    for number, path, content in contents:
+        data, checked = form.prepared(content), False
+        with problems.collected(file=path):
+            rows.read(data, number, most)
+        if len(rows) > most:
+            break
+    return Rows.of(rows, form.resolve)
