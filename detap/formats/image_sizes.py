@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.stem_matching import stem_of
@@ -126,13 +125,6 @@ def _parsed(size: Size) -> tuple[float, float]:
     return float(match[1]), float(match[2])
 
 
-def unknown_sizes(sizes: Floats, image: Integers) -> NDArray[np.intp]:
-    """Return the images whose size (I, 2) is unknown, of those of rows (N,)."""
-    is_used = np.zeros(len(sizes), np.bool_)
-    is_used[image] = True
-    return np.flatnonzero(is_used & np.isnan(sizes[:, 0]))
-
-
 def refuse_unknown(
     sizes: Floats, image: Integers, images: Sequence[Name], path: str, first_hint: str = ""
 ) -> None:
@@ -140,7 +132,8 @@ def refuse_unknown(
 
     `first_hint` precedes the hint.
     """
-    unknown = unknown_sizes(sizes, image)
+    is_used = np.bincount(image, minlength=len(sizes)) > 0
+    unknown = np.flatnonzero(is_used & np.isnan(sizes[:, 0]))
     if len(unknown):
         others = f" (and {len(unknown) - 1} others)" if len(unknown) > 1 else ""
         name = quote(str(images[int(unknown[0])]))

@@ -55,12 +55,9 @@ class Rows:
 
     def with_scores(self, width: int, column: int = 0) -> Floats:
         """Return the numbers as (N, width), NaN in the column of the score where rows lack it."""
-        has_score = self.counts == width
-        if has_score.all():
-            return self.table(width)
         values = np.full((len(self), width), np.nan)
         given = np.ones(values.shape, np.bool_)
-        given[~has_score, column] = False
+        given[self.counts < width, column] = False
         values[given] = self.numbers
         return values
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.image_sizes import GivenSizes, refuse_unknown, unknown_sizes
+from detap.formats.image_sizes import GivenSizes, refuse_unknown
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
@@ -481,8 +481,7 @@ def sizes_of_images(
                 problems[image] = error.problems[0]
     if given.source and not as_is:
         _check_sample(data_set, given)
-    unknown = unknown_sizes(sizes, required)
-    if listed := [problems[image] for image in unknown.tolist() if image in problems]:
+    if listed := [problem for image, problem in problems.items() if image in required]:
         raise InputError(listed)
     first_hint = "put images next to their labels (labels/x.txt, images/x.jpg), or "
     refuse_unknown(sizes, required, data_set.images, data_set.folder.given, first_hint)
