@@ -447,17 +447,14 @@ def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder,
     members = {stem: member for stem, member in folder.members.items() if stem in images}
     count = 0
     for stem in unknown:
-        names = sorted(stems.get(stem, ()))
-        if not names:
-            members[stem] = folder.members[stem]
-            continue
-        if len(names) > 1 or names[0] in members:
+        member, names = folder.members[stem], sorted(stems.get(stem, ()))
+        if len(names) > 1 or any(name in members for name in names):
             other = f"image {quote(names[-1])} too" if len(names) > 1 else members[names[0]]
             message = f"path of image {quote(names[0])}, as is {other}"
-            files.refuse(folder.file(folder.members[stem]), message, "keep one file per image")
-        members[names[0]] = folder.members[stem]
-        count += 1
-    return replace(folder, members={stem: members[stem] for stem in sorted(members)}), count
+            files.refuse(folder.file(member), message, "keep one file per image")
+        members[names[0] if names else stem] = member
+        count += len(names)
+    return replace(folder, members=dict(sorted(members.items()))), count
 
 
 # --- sizes of images
