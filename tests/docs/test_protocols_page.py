@@ -69,16 +69,11 @@ def test_no_unknown_preset_is_listed() -> None:
     assert [plain(row[0]) for row in table(PRESETS_PAGE, "presets")] == list(PRESETS)
 
 
-def test_differences_and_their_tests_refer_to_each_other() -> None:
-    named = set(re.findall(r"`(test_\w+)`", QUIRKS))
-    written = set(re.findall(r"^def (test_fact_\w+)\(", FACTS, re.MULTILINE))
-    assert named == written
-    parts = re.split(r"^## (\d+)\. ", QUIRKS, flags=re.MULTILINE)[1:]
-    numbers = [int(number) for number in parts[::2]]
+def test_every_difference_has_a_test_of_its_number() -> None:
+    tested = {int(number) for number in re.findall(r"^def test_fact_(\d+)_", FACTS, re.MULTILINE)}
+    numbers = [int(number) for number in re.findall(r"^## (\d+)\. ", QUIRKS, re.MULTILINE)]
     assert numbers == list(range(1, len(numbers) + 1))
-    for number, text in zip(numbers, parts[1::2], strict=True):
-        for test in re.findall(r"`test_fact_(\d+)_\w+`", text):
-            assert int(test) == number, f"quirk {number} names a test of {test}"
+    assert tested == {*numbers} - {14}  # definitions of other metrics
     for fixture in re.findall(r"[Ff]ixtures?:\s+((?:`[\w-]+`(?:, )?)+)", QUIRKS):
         for name in re.findall(r"`([\w-]+)`", fixture):
             assert (ROOT / "fixtures" / name / "why.md").is_file()
