@@ -599,11 +599,11 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ({"scores": np.zeros((2, 3))}, "has no array 'labels'; it has scores"),
         (
             {"scores": np.zeros(3), "labels": np.zeros(3)},
-            "array 'scores': is float64 of the shape (3,); give numbers, (samples, classes)",
+            "array 'scores': has the shape (3,); give (rows, columns), at least one each",
         ),
         (
             {"scores": np.full((1, 2), np.nan), "labels": [0]},
-            "array 'scores', row 0, column 0: is nan, which is not finite; use finite numbers",
+            "array 'scores', row 0, column 0: is nan, which is not finite; give finite numbers",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 3]},
@@ -612,11 +612,11 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0.5, 1]},
-            "array 'labels': is float64, not class numbers; use whole numbers",
+            "array 'labels': has a class number that is not whole; give whole numbers or names",
         ),
         (
             {"scores": np.zeros((1, 3)), "labels": [b"cat"]},
-            "array 'labels': is |S3, not class numbers; use whole numbers",
+            "array 'labels': has the type |S3; give whole numbers, or names as text",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 1, 2]},

@@ -158,14 +158,32 @@ class ArraySource:
             if name not in self.arrays:
                 refuse(self.archive, f"has no array {name!r}", f"it has {', '.join(self.arrays)}")
 
-    def check_exact(self, name: str, array: NDArray[Any], hint: str) -> None:
-        """Raise InputError for a number that is not finite, or that float64 cannot hold.
+    def matrix(self, name: str) -> NDArray[Any]:
+        """Return an array of rows and columns; raise InputError for another, or an empty one."""
+        array = self.arrays[name]
+        if array.ndim != 2 or 0 in array.shape:
+            hint = "give (rows, columns), at least one each"
+            self.refuse(name, f"has the shape {array.shape}", hint)
+        return array
 
-        Rounding large integers or wider floats could make two values equal.
+    def require_numbers(self, name: str, hint: str = "give numbers") -> None:
+        """Raise InputError for an array of text."""
+        if self.arrays[name].dtype.kind not in NUMBERS:
+            self.refuse(name, f"has the type {self.arrays[name].dtype}", hint)
+
+    def numbers(self, name: str) -> NDArray[Any]:
+        """Return finite numbers exactly: float16 and float32 as float32, others as float64.
+
+        Large integers or wider floats are refused: rounded, two values could become equal.
         """
-        self.refuse_cells(name, array, ~np.isfinite(array), "is {}, which is not finite", hint)
+        self.require_numbers(name)
+        array = self.arrays[name]
+        wrong = ~np.isfinite(array)
+        self.refuse_cells(name, array, wrong, "is {}, which is not finite", "give finite numbers")
+        if array.dtype in (np.float16, np.float32):
+            return array.astype(np.float32, copy=False)
         if array.dtype.itemsize < 8 or array.dtype == np.float64:
-            return
+            return array.astype(np.float64, copy=False)
         bits = 8 * array.dtype.itemsize - (array.dtype.kind == "i")
         with np.errstate(over="ignore"):
             values = array.astype(np.float64)
@@ -176,6 +194,25 @@ class ArraySource:
         message = "is {}, which float64 cannot represent"
         hint = "use whole numbers up to 2^53, or floats of at most 64 bits"
         self.refuse_cells(name, array, ~same, message, hint)
+        return values
+
+    def flags(self, name: str, hint: str) -> Flags:
+        """Return 0 and 1 as flags; raise InputError for other values."""
+        self.require_numbers(name, "give 0 and 1 for each label")
+        array = self.arrays[name]
+        wrong = (array != 0) & (array != 1)
+        self.refuse_cells(name, array, wrong, "is {!r}, expected 0 or 1", hint)
+        return array.astype(np.bool_)
+
+    def classes(self, name: str) -> NDArray[Any]:
+        """Return names or class numbers; raise InputError for numbers that are not whole."""
+        array = self.arrays[name]
+        if array.dtype.kind == "f" and not (
+            np.isfinite(array).all() and (array == np.floor(array)).all()
+        ):
+            hint = "give whole numbers or names"
+            self.refuse(name, "has a class number that is not whole", hint)
+        return array
 
     def names(self, key: str, count: int) -> tuple[str, ...]:
         """Return `count` distinct names as text; without the array, numbers from 0."""

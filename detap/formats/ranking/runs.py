@@ -191,35 +191,28 @@ def read_arrays(
 
 
 def _gallery(kind: Kind, source: ArraySource) -> Gallery:
-    first, second = ("scores", "") if kind == "scores" else (f"query_{kind}", f"gallery_{kind}")
-    source.require(*filter(None, (first, second)), "query_labels", "gallery_labels")
-    query, gallery = source.arrays[first], source.arrays.get(second, np.zeros((0, 0)))
-    _check_matrix(query, first, source)
+    names = ("scores",) if kind == "scores" else (f"query_{kind}", f"gallery_{kind}")
+    source.require(*names, "query_labels", "gallery_labels")
+    matrices = [source.matrix(name) for name in names]
     notes: tuple[Note, ...] = ()
-    if not second:
-        query = _numbers(query, first, source)
-        items = query.shape[1]
+    width = matrices[0].shape[1]
+    if len(matrices) == 2 and matrices[1].shape[1] != width:
+        message = f"has {matrices[1].shape[1]} columns, {names[0]} has {width}"
+        source.refuse(names[1], message, "give both the same width")
+    if kind == "codes":
+        matrices, notes = _codes(source)
     else:
-        _check_matrix(gallery, second, source)
-        if query.shape[1] != gallery.shape[1]:
-            message = f"has {gallery.shape[1]} columns, {first} has {query.shape[1]}"
-            source.refuse(second, message, "give both the same width")
-        items = len(gallery)
-        if kind == "codes":
-            query, gallery, notes = _codes(query, gallery, source)
-        else:
-            query, gallery = _numbers(query, first, source), _numbers(gallery, second, source)
-            common = np.result_type(query, gallery)
-            query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
-    _check_lengths((len(query), items), first, source)
-    labels = source.arrays["query_labels"], source.arrays["gallery_labels"]
-    query_labels, gallery_labels = _labels(*labels, source)
+        matrices = [source.numbers(name) for name in names]
+        common = np.result_type(*matrices)
+        matrices = [matrix.astype(common, copy=False) for matrix in matrices]
+    query, gallery = matrices if len(matrices) == 2 else (matrices[0], np.zeros((0, 0)))
+    counts = {"query": len(query), "gallery": width if kind == "scores" else len(gallery)}
+    query_labels, gallery_labels = _labels(counts, names[0], source)
     if source.archive:
         files: tuple[SourceFile, ...] = (SourceFile(source.archive, len(query)),)
     else:
-        records = {"query": len(query), "gallery": items}
         files = tuple(
-            SourceFile(path, records[name.split("_")[0]]) for name, path in source.paths.items()
+            SourceFile(path, counts[name.split("_")[0]]) for name, path in source.paths.items()
         )
     return Gallery(
         kind=kind,
@@ -227,8 +220,10 @@ def _gallery(kind: Kind, source: ArraySource) -> Gallery:
         gallery=gallery,
         query_labels=query_labels,
         gallery_labels=gallery_labels,
-        queries=source.names("query_names", len(query)),
-        items=source.names("gallery_names", items) if "gallery_names" in source.arrays else (),
+        queries=source.names("query_names", counts["query"]),
+        items=source.names("gallery_names", counts["gallery"])
+        if "gallery_names" in source.arrays
+        else (),
         files=files,
         notes=notes,
     )
@@ -236,13 +231,11 @@ def _gallery(kind: Kind, source: ArraySource) -> Gallery:
 
 def _graded(source: ArraySource) -> Run:
     """Return scores with grades as a run in which every query ranks every item."""
-    scores, grades = source.arrays["scores"], source.arrays["relevance"]
-    _check_matrix(scores, "scores", source)
-    if grades.shape != scores.shape:
-        source.refuse("relevance", f"has the shape {grades.shape}", f"give {scores.shape}")
-    score = _numbers(scores, "scores", source).astype(np.float64)
-    grade = _numbers(grades, "relevance", source).astype(np.float64)
-    queries, items = scores.shape
+    queries, items = shape = source.matrix("scores").shape
+    if source.arrays["relevance"].shape != shape:
+        message = f"has the shape {source.arrays['relevance'].shape}"
+        source.refuse("relevance", message, f"give {shape}")
+    score, grade = (source.numbers(name).astype(np.float64) for name in ("scores", "relevance"))
     names = source.names("gallery_names", items)
     descending = -np.sort(-np.maximum(grade, 0.0), axis=1)
     positive = descending > 0
@@ -259,33 +252,16 @@ def _graded(source: ArraySource) -> Run:
     )
 
 
-def _check_matrix(array: NDArray[Any], name: str, source: ArraySource) -> None:
-    if array.ndim != 2 or 0 in array.shape:
-        hint = "give (rows, columns), at least one each"
-        source.refuse(name, f"has the shape {array.shape}", hint)
-
-
-def _numbers(array: NDArray[Any], name: str, source: ArraySource) -> NDArray[Any]:
-    """Return finite numbers exactly: float16 and float32 as float32, others as float64."""
-    if array.dtype.kind not in NUMBERS:
-        source.refuse(name, f"has the type {array.dtype}", "give numbers")
-    source.check_exact(name, array, "give finite numbers")
-    narrow = array.dtype in (np.float16, np.float32)
-    return array.astype(np.float32 if narrow else np.float64, copy=False)
-
-
-def _codes(
-    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
-    codes = {"query_codes": query, "gallery_codes": gallery}
-    for name, array in codes.items():
-        if array.dtype.kind not in NUMBERS:
-            source.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
+def _codes(source: ArraySource) -> tuple[list[NDArray[Any]], tuple[Note, ...]]:
+    """Return the bits of the queries and of the gallery, and a note if they were packed."""
+    codes = {name: source.arrays[name] for name in ("query_codes", "gallery_codes")}
+    for name in codes:
+        source.require_numbers(name, "give -1 and 1, or 0 and 1")
     notes: tuple[Note, ...] = ()
     if all(array.dtype == np.uint8 for array in codes.values()) and (
         max(int(array.max()) for array in codes.values()) > 1
     ):
-        query, gallery = (np.unpackbits(array, axis=1) for array in codes.values())
+        codes = {name: np.unpackbits(array, axis=1) for name, array in codes.items()}
         notes = (Note("packed-codes", "codes are bytes with 8 bits each", severity="info"),)
     else:
         low = -1 if any((array == -1).any() for array in codes.values()) else 0
@@ -295,56 +271,41 @@ def _codes(
             is_zero = low == -1 and bool((array[wrong][:1] == 0).any())
             other = " (where another code has -1)" * is_zero
             source.refuse_cells(name, array, wrong, f"is {{:g}}{other}, expected {low} or 1", hint)
-    if (bits := query.shape[1]) > _MOST_BITS:
+    if (bits := codes["query_codes"].shape[1]) > _MOST_BITS:
         source.refuse("query_codes", f"has {bits} bits", f"at most {_MOST_BITS} are supported")
-    return query == 1, gallery == 1, notes
-
-
-def _check_lengths(expected: tuple[int, int], first: str, source: ArraySource) -> None:
-    queries, items = expected
-    of_items = "scores has {} columns" if first == "scores" else "the gallery has {} rows"
-    for name, count, of in (
-        ("query_labels", queries, f"{first} has {{}} rows"),
-        ("gallery_labels", items, of_items),
-    ):
-        array = source.arrays[name]
-        if array.ndim not in (1, 2) or len(array) != count:
-            message = f"has the shape {array.shape}, {of.format(count)}"
-            source.refuse(name, message, f"give ({count},) or ({count}, labels)")
+    return [array == 1 for array in codes.values()], notes
 
 
 def _labels(
-    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
+    counts: dict[str, int], first: str, source: ArraySource
 ) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return class numbers, or flags of each label, of the queries and of the gallery."""
+    of_items = "scores has {} columns" if first == "scores" else "the gallery has {} rows"
+    texts = {"query": f"{first} has {{}} rows", "gallery": of_items}
+    for side, count in counts.items():
+        shape = source.arrays[f"{side}_labels"].shape
+        if len(shape) not in (1, 2) or shape[0] != count:
+            message = f"has the shape {shape}, {texts[side].format(count)}"
+            source.refuse(f"{side}_labels", message, f"give ({count},) or ({count}, labels)")
+    names = ("query_labels", "gallery_labels")
+    query, gallery = (source.arrays[name] for name in names)
     if query.ndim != gallery.ndim:
         message = f"has the shape {gallery.shape}, query_labels has {query.shape}"
         hint = "give class numbers on both sides, or 0 and 1 for each label on both"
         source.refuse("gallery_labels", message, hint)
     if query.ndim == 1:
-        return _classes(query, gallery, source)
+        return _classes(source)
     if query.shape[1] != gallery.shape[1]:
         message = f"has {gallery.shape[1]} labels, query_labels has {query.shape[1]}"
         source.refuse("gallery_labels", message, "give both the same labels")
+    if query.shape[1] == 1:
+        source.refuse("query_labels", "has one column", "give class numbers as (n,)")
     hint = "give 1 for each label that there is; or class numbers as (n,)"
-    for name, array in (("query_labels", query), ("gallery_labels", gallery)):
-        if array.shape[1] == 1:
-            source.refuse(name, "has one column", "give class numbers as (n,)")
-        if array.dtype.kind not in NUMBERS:
-            source.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
-        wrong = (array != 0) & (array != 1)
-        source.refuse_cells(name, array, wrong, "is {!r}, expected 0 or 1", hint)
-    return query.astype(np.bool_), gallery.astype(np.bool_)
+    return source.flags(names[0], hint), source.flags(names[1], hint)
 
 
-def _classes(
-    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    for name, array in (("query_labels", query), ("gallery_labels", gallery)):
-        if array.dtype.kind == "f" and not (
-            np.isfinite(array).all() and (array == np.floor(array)).all()
-        ):
-            hint = "give whole numbers or names"
-            source.refuse(name, "has a class number that is not whole", hint)
+def _classes(source: ArraySource) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    query, gallery = source.classes("query_labels"), source.classes("gallery_labels")
     if (query.dtype.kind in TEXT) != (gallery.dtype.kind in TEXT):
         hint = "give names, or numbers, on both"
         source.refuse("gallery_labels", "has names on one side alone", hint)

@@ -54,23 +54,19 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     arrays = read_npz(path, keys, limits)
     source = ArraySource(text, {}, arrays)
     source.require("scores", "labels")
-    scores = arrays["scores"]
-    if scores.ndim != 2 or 0 in scores.shape or scores.dtype.kind not in NUMBERS:
-        message = f"is {scores.dtype} of the shape {scores.shape}"
-        source.refuse("scores", message, "give numbers, (samples, classes)")
-    source.check_exact("scores", scores, "use finite numbers")
-    samples, count = scores.shape
+    samples, count = shape = source.matrix("scores").shape
+    score = source.numbers("scores").astype(np.float64)
     classes = source.names("class_names", count)
-    truth = _truth(source, scores.shape, classes)
+    truth = _truth(source, shape, classes)
     if "difficult" in arrays:
         flags = arrays["difficult"]
-        if flags.shape != scores.shape or not np.isin(flags, (0, 1)).all():
-            hint = f"give 0 or 1 for each sample and class, {scores.shape}"
+        if flags.shape != shape or not np.isin(flags, (0, 1)).all():
+            hint = f"give 0 or 1 for each sample and class, {shape}"
             source.refuse("difficult", f"has the shape {flags.shape}", hint)
         truth[flags == 1] = DIFFICULT
     return Samples(
-        score=scores.astype(np.float64),
-        scored=np.ones(scores.shape, np.bool_),
+        score=score,
+        scored=np.ones(shape, np.bool_),
         truth=truth,
         classes=classes,
         samples=source.names("sample_names", samples),
@@ -84,14 +80,17 @@ def _truth(
     labels = source.arrays["labels"]
     samples, count = shape
     if labels.shape == shape and labels.dtype.kind in NUMBERS:
-        wrong = (labels != 0) & (labels != 1)
         hint = "give 1 for each label that there is; difficult ones go to 'difficult'"
-        source.refuse_cells("labels", labels, wrong, "is {:g}, expected 0 or 1", hint)
-        return labels.astype(np.int8)
+        return source.flags("labels", hint).astype(np.int8)
     if labels.shape != (samples,):
         message = f"has the shape {labels.shape}, scores has {shape}"
         source.refuse("labels", message, f"give ({samples},) or {shape}")
-    numbers = _class_numbers(labels, classes, source)
+    source.classes("labels")
+    if labels.dtype.kind == "U":
+        numbers = indices_in(labels.tolist(), classes).astype(np.int64)
+    else:
+        source.require_numbers("labels", "give whole numbers, or names as text")
+        numbers = labels.astype(np.int64)
     wrong = (numbers < 0) | (numbers >= count)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -101,18 +100,6 @@ def _truth(
     truth = np.zeros(shape, np.int8)
     truth[np.arange(samples), numbers] = 1
     return truth
-
-
-def _class_numbers(
-    labels: NDArray[Any], classes: tuple[str, ...], source: ArraySource
-) -> NDArray[np.int64]:
-    if labels.dtype.kind == "U":
-        return indices_in(labels.tolist(), classes).astype(np.int64)
-    kind = labels.dtype.kind
-    whole = kind != "f" or (np.isfinite(labels) & (labels == np.floor(labels))).all()
-    if kind not in NUMBERS or not whole:
-        source.refuse("labels", f"is {labels.dtype}, not class numbers", "use whole numbers")
-    return labels.astype(np.int64)
 
 
 # --- CSV and JSON
