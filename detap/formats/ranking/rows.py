@@ -1,7 +1,7 @@
 """Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
@@ -43,25 +43,32 @@ SYNONYMS = {
 """Accepted column names and keys in CSV and JSON."""
 
 
-@dataclass(slots=True)
+Row = tuple[int, str, str, float]
+"""A line, or record counted from 1, with its query, item and number."""
+
+
 class Rows:
-    """The rows of a file, in order.
+    """The rows of a file, in order; `unit` is "line" or "record"."""
 
-    `location` is the line, or the record counted from 1; `unit` says which.
-    """
+    def __init__(self, unit: str, rows: Iterable[Row]) -> None:
+        self.unit = unit
+        self.location: list[int] = []
+        self.query: list[str] = []
+        self.item: list[str] = []
+        self.number: list[float] = []
+        for location, query, item, number in rows:
+            self.location.append(location)
+            self.query.append(query)
+            self.item.append(item)
+            self.number.append(number)
 
-    unit: str
-    query: list[str] = field(default_factory=list)
-    item: list[str] = field(default_factory=list)
-    number: list[float] = field(default_factory=list)
-    location: list[int] = field(default_factory=list)
-
-    def add(self, query: str, item: str, number: float, location: int) -> None:
-        """Add a row."""
-        self.query.append(query)
-        self.item.append(item)
-        self.number.append(number)
-        self.location.append(location)
+    def repeated(self) -> Iterator[tuple[int, int]]:
+        """Yield each row of the same query and item as another, and the first of these."""
+        first: dict[tuple[str, str], int] = {}
+        for row, pair in enumerate(zip(self.query, self.item, strict=True)):
+            earlier = first.setdefault(pair, row)
+            if earlier != row:
+                yield row, earlier
 
     def location_of(self, row: int) -> str:
         """Return the location of a row for messages, such as ``line 3``."""
@@ -76,13 +83,15 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     data = read_bytes(path, limits)
     start = data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     if start in (b"[", b"{"):
-        return _from_json(data, form, problems, limits)
+        return Rows("record", _from_json(data, form, problems, limits))
     refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
     text = decode(data, problems.file)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if "," in first and len(first.split()) != len(form.columns):
-        return _from_csv(text, form, problems)
-    return _from_trec(text, form, problems)
+        return Rows("line", _from_csv(text, form, problems))
+    query, item = form.columns.index("query"), form.columns.index("item")
+    rows = text_rows(text, form.columns, form.number, problems)
+    return Rows("line", ((line, words[query], words[item], value) for line, words, value in rows))
 
 
 def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
@@ -91,14 +100,6 @@ def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> Non
     if name and name != "Python text, not JSON":
         problems.instead(f"looks like {name}, expected {what}", f"use {forms}")
         problems.raise_any()
-
-
-def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
-    rows = Rows("line")
-    query, item = form.columns.index("query"), form.columns.index("item")
-    for location, parts, number in text_rows(text, form.columns, form.number, problems):
-        rows.add(parts[query], parts[item], number, location)
-    return rows
 
 
 def text_rows(
@@ -121,19 +122,15 @@ def text_rows(
             yield line, words, float(value)
 
 
-def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
-    rows = Rows("line")
+def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
     table = csv_table(text, problems)
     headings = [heading.lower() for heading in next(table, (0, []))[1]]
     columns = {
         name: next((headings.index(word) for word in SYNONYMS[name] if word in headings), -1)
         for name in ("query", "item", form.number)
     }
-    missing = [
-        name
-        for name, index in columns.items()
-        if index < 0 and not (name == form.number and form.default is not None)
-    ]
+    optional = () if form.default is None else (form.number,)
+    missing = [name for name, index in columns.items() if index < 0 and name not in optional]
     if missing:
         have = ", ".join(map(repr, headings[:10]))
         problems.instead(
@@ -151,18 +148,15 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         elif not query or not item:
             problems.add_here(f"line {line}", "empty query or item", "write both")
         else:
-            rows.add(query, item, float(number), line)
-    return rows
+            yield line, query, item, float(number)
 
 
-def _from_json(data: bytes, form: Form, problems: Problems, limits: Limits) -> Rows:
-    rows = Rows("record")
+def _from_json(data: bytes, form: Form, problems: Problems, limits: Limits) -> Iterator[Row]:
     with problems.collected():
         content, _ = json_value(data, problems, limits, f"use {form.what}")
         for number, (where, record) in enumerate(_records(content, form), 1):
             with problems.collected(where):
-                rows.add(*_cells_of(record, form), number)
-    return rows
+                yield number, *_cells_of(record, form)
 
 
 def _records(content: Any, form: Form) -> Iterator[tuple[str, Any]]:

@@ -1,12 +1,13 @@
 """Read retrievals: a run with judgments, or codes, embeddings or scores with labels."""
 
 import os
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.ranking.arrays import NUMBERS, TEXT, ArraySource, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -36,97 +37,73 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     are_files = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
     if are_files and os.path.samefile(run, qrels):
         refuse(os.fspath(run), "is both the run and its judgments", "use two files")
-    judged = _read_judgments(qrels, limits)
+    judgments, grades_of = _read_judgments(qrels, limits)
     problems = Problems(limits.problems, shown(run))
     rows = read_rows(run, RUN, problems, limits)
     problems.raise_any()
-    return _join(rows, judged, problems)
-
-
-class _Judgments(NamedTuple):
-    """The grade of each judged item of each query."""
-
-    file: SourceFile
-    grades: dict[str, dict[str, float]]
-    repeated: int
-
-
-def _read_judgments(path: Path, limits: Limits) -> _Judgments:
-    problems = Problems(limits.problems, shown(path))
-    rows = read_rows(path, QRELS, problems, limits)
-    grades: dict[str, dict[str, float]] = {}
-    repeated = 0
-    first: dict[tuple[str, str], int] = {}
-    for row, (query, item) in enumerate(zip(rows.query, rows.item, strict=True)):
-        grade = rows.number[row]
-        first_grade = grades.setdefault(query, {}).setdefault(item, grade)
-        earlier = first.setdefault((query, item), row)
-        repeated += earlier != row
-        if grade != first_grade:
-            new, old = (repr(value).removesuffix(".0") for value in (grade, first_grade))
-            message = f"judges item {item!r} of query {query!r} as {new}"
-            hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
-            problems.add_here(rows.location_of(row), message, hint)
-    problems.raise_any()
-    if not rows.query:
-        refuse(os.fspath(path), "no judgments", "use the judgments of the run")
-    return _Judgments(SourceFile(shown(path), len(rows.query)), grades, repeated)
-
-
-def _join(rows: Rows, judged: _Judgments, problems: Problems) -> Run:
-    queries = tuple(judged.grades)
-    numbers = {query: number for number, query in enumerate(queries)}
-    _refuse_repeated(rows, problems)
-    number = np.array([numbers.get(query, -1) for query in rows.query], np.int64)
-    unknown_queries = {query for query in rows.query if query not in numbers}
+    for row, earlier in rows.repeated():
+        also_at = rows.location_of(earlier)
+        message = f"duplicate item {rows.item[row]!r} for query {rows.query[row]!r}"
+        location = rows.location_of(row)
+        problems.add_here(location, f"{message} (also at {also_at})", "rank it once")
+    queries = tuple(grades_of)
+    unknown_queries = set(rows.query) - grades_of.keys()
     if rows.query and len(unknown_queries) == len(set(rows.query)):
         here = f"here: {rows.query[0]!r}; judgments: {queries[0]!r}"
-        message = f"no query in common with {judged.file.path} ({here})"
+        message = f"no query in common with {shown(qrels)} ({here})"
         problems.instead(message, "use a run and judgments of the same queries")
     problems.raise_any()
+    numbers = {query: number for number, query in enumerate(queries)}
+    number = np.array([numbers.get(query, -1) for query in rows.query], np.int64)
     order = np.flatnonzero(number >= 0)
     order = order[np.argsort(number[order], kind="stable")]
-    grades = [judged.grades[rows.query[row]].get(rows.item[row]) for row in order.tolist()]
-    notes = []
-    if judged.repeated:
-        message = "duplicate judgments count once"
-        notes.append(Note("repeated-judgment", message, judged.repeated))
-    if unknown_queries:
-        message = "queries of the run without judgment are dropped"
-        notes.append(Note("unjudged-query", message, len(unknown_queries)))
-    if not rows.query:
-        notes.append(Note("empty-run", "empty run: no query has a ranking"))
-    unjudged = sum(grade is None for grade in grades)
-    if unjudged:
-        message = "ranked items without judgment count as irrelevant"
-        notes.append(Note("unjudged-item", message, unjudged, severity="info"))
     start = np.searchsorted(number[order], np.arange(len(queries) + 1))
-    judged_above = [
+    grades = [grades_of[rows.query[row]].get(rows.item[row]) for row in order.tolist()]
+    positive = [
         sorted((grade for grade in items.values() if grade > 0), reverse=True)
-        for items in judged.grades.values()
+        for items in grades_of.values()
     ]
+    repeated = len(judgments.number) - sum(map(len, grades_of.values()))
+    dropped = "queries of the run without judgment are dropped"
+    irrelevant = "ranked items without judgment count as irrelevant"
+    notes = nonzero_notes(
+        Note("repeated-judgment", "duplicate judgments count once", repeated),
+        Note("unjudged-query", dropped, len(unknown_queries)),
+        Note("empty-run", "empty run: no query has a ranking", int(not rows.query)),
+        Note("unjudged-item", irrelevant, grades.count(None), severity="info"),
+    )
+    files = ((run, rows), (qrels, judgments))
     return Run(
         queries=queries,
         start=start,
         score=np.array(rows.number, np.float64)[order],
         grade=np.array([grade or 0.0 for grade in grades], np.float64),
         name_order=_name_order(rows.item)[order],
-        judged_start=np.cumsum([0, *map(len, judged_above)]),
-        judged=np.array([grade for grades in judged_above for grade in grades], np.float64),
+        judged_start=np.cumsum([0, *map(len, positive)]),
+        judged=np.array([grade for grades in positive for grade in grades], np.float64),
         present=np.diff(start) > 0,
-        files=(SourceFile(problems.file, len(rows.query)), judged.file),
-        notes=tuple(notes),
+        files=tuple(SourceFile(shown(path), len(read.number)) for path, read in files),
+        notes=notes,
     )
 
 
-def _refuse_repeated(rows: Rows, problems: Problems) -> None:
-    first: dict[tuple[str, str], int] = {}
-    for row, pair in enumerate(zip(rows.query, rows.item, strict=True)):
-        earlier = first.setdefault(pair, row)
-        if earlier != row:
-            also_at = rows.location_of(earlier)
-            message = f"duplicate item {pair[1]!r} for query {pair[0]!r} (also at {also_at})"
-            problems.add_here(rows.location_of(row), message, "rank it once")
+def _read_judgments(path: Path, limits: Limits) -> tuple[Rows, dict[str, dict[str, float]]]:
+    """Return the rows of a file, and the grade of each judged item of each query."""
+    problems = Problems(limits.problems, shown(path))
+    rows = read_rows(path, QRELS, problems, limits)
+    for row, earlier in rows.repeated():
+        if rows.number[row] != rows.number[earlier]:
+            new, old = (repr(rows.number[n]).removesuffix(".0") for n in (row, earlier))
+            message = f"judges item {rows.item[row]!r} of query {rows.query[row]!r} as {new}"
+            hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
+            problems.add_here(rows.location_of(row), message, hint)
+    problems.raise_any()
+    if not rows.query:
+        refuse(os.fspath(path), "no judgments", "use the judgments of the run")
+    grades: dict[str, dict[str, float]] = {}
+    for query, item, grade in zip(rows.query, rows.item, rows.number, strict=True):
+        grades.setdefault(query, {})[item] = grade
+    return rows, grades
 
 
 def _name_order(names: list[str]) -> NDArray[np.int64]:
