@@ -37,7 +37,6 @@ def render_ranking(report: Report) -> str:
         pairs=pairs,
         classes=Block("", f"{metric} by class", {}, table=class_table(names, data["classes"])),
         command=_command(report, names),
-        selection=blocks.get("selection"),
     )
 
 
