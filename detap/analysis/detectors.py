@@ -25,13 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from detap import metrics
-from detap.analysis.bootstrap import (
-    Draws,
-    draw_weights,
-    leave_out,
-    resampled,
-    standard_error,
-)
+from detap.analysis.bootstrap import Draws, draw_weights, leave_out, resampled, standard_error
 from detap.analysis.comparison import difference, require_comparable, require_result
 from detap.analysis.intervals import Interval, check_arguments, interval_notes
 from detap.analysis.power import Criterion

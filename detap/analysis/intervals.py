@@ -10,13 +10,7 @@ from math import isnan, nan
 import numpy as np
 
 from detap import metrics
-from detap.analysis.bootstrap import (
-    Resampled,
-    draw_weights,
-    leave_out,
-    resampled,
-    standard_error,
-)
+from detap.analysis.bootstrap import Resampled, draw_weights, leave_out, resampled, standard_error
 from detap.display import Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -59,6 +59,12 @@ class Rule(NamedTuple):
     to: str  # its name, or DROPPED
     flag: str = ""  # set for its ground truths
 
+    def as_written(self, name: str) -> Any:
+        """Return the rule of a class as in a file; ``rest`` in short form is no rule."""
+        if self.flag:
+            return {"to": self.to, "as": self.flag}
+        return {"to": self.to} if name == "rest" else self.to
+
 
 Rules = Mapping[str, Rule]
 
@@ -98,7 +104,9 @@ class ClassMap(NamedTuple):
     @property
     def text(self) -> str:
         """The meaning of the map as JSON, for reports; a file of this content is the same map."""
-        both, gt, dt = map(_as_dict, self.parts())
+        both, gt, dt = (
+            {name: rule.as_written(name) for name, rule in rules.items()} for rules in self.parts()
+        )
         if self.rest != RESTS[0]:
             dt["rest"] = self.rest
         record = both | ({GT: gt} if gt else {}) | ({DT: dt} if dt else {})
@@ -115,7 +123,7 @@ class ClassMap(NamedTuple):
         dropped = self.unnamed(names) if drops else ()
         return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
 
-    def check_names(self, gt: Collection[str], dt: Collection[str]) -> None:
+    def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
         """Raise InputError for rules of unknown classes.
 
         `gt` and `dt` are the classes of the sides, empty for a side that is not read. A rule of
@@ -129,11 +137,12 @@ class ClassMap(NamedTuple):
                 f"class {quote(name)} is not in {where}",
                 suggest(name, known, quote) or f"it has {join_names(known)}",
             )
-            for location, where, rules, known in (
+            for location, where, rules, names in (
                 ("", "the inputs", both, [*gt, *dt]),
                 ("[gt]", "the ground truth", gt_rules, gt),
                 ("[dt]", "the detections", dt_rules, dt),
             )
+            for known in [dict.fromkeys(names)]
             for name in rules
             if known and name not in known
         ]
@@ -157,16 +166,6 @@ def _rule(path: str, side: str, name: object, value: object) -> Rule:
             f'{{ to = "NAME", as = "{FLAGS[0]}" }} ({", ".join(FLAGS)})',
         )
     return Rule(to, flag)
-
-
-def _as_dict(rules: Rules) -> dict[str, Any]:
-    """Return rules as in a file; ``rest`` in short form is no rule."""
-    return {
-        name: {"to": rule.to} | ({"as": rule.flag} if rule.flag else {})
-        if rule.flag or name == "rest"
-        else rule.to
-        for name, rule in rules.items()
-    }
 
 
 def _refuse(path: str, location: str, message: str, hint: str) -> NoReturn:
@@ -240,12 +239,8 @@ def map_tables(
     if before:
         known = before[0].classes  # detections from arrays have its ids, not always its names
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
-    rules.check_names(
-        *(
-            dict.fromkeys(name for table in side for name in table.classes)
-            for side in (before, tables)
-        )
-    )
+    names = ([name for table in side for name in table.classes] for side in (before, tables))
+    rules.check_names(*names)
     after: list[Any] = [map_ground_truth(rules, table, effect=not tables) for table in before]
     pair = (before[0], after[0]) if before else None
     mapped: list[Any] = [map_detections(rules, table, pair) for table in tables]
