@@ -65,7 +65,7 @@ def keypoint_pairs(
         min_similarity,
         similarity,
     )
-    edges = _chunk_edges(start, max(1, _CHUNK_SIZE // len(sigmas)))
+    edges = _chunk_edges(start, max(1, _CHUNK_SIZE // (len(sigmas) or 1)))
     chunks = iter([*pairwise(edges)])  # shared by threads
     max_pairs = max((int(start[end] - start[begin]) for begin, end in pairwise(edges)), default=0)
 

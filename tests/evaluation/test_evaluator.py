@@ -831,6 +831,34 @@ def test_the_ground_truth_is_given_either_once_or_in_batches() -> None:
         Evaluator(truth(), boxes="xyxy").update_records([1], [])
 
 
+def test_image_sizes_are_those_of_images_not_of_rows() -> None:
+    """The second image has the wrong size; it has three ground truths, and the first has none."""
+    evaluator = Evaluator(boxes="xyxy")
+    brought = {"boxes": [[], [BOX] * 3], "labels": [[], [17] * 3]}
+    for sizes, message in (
+        ([[9, 9], [-1, 9]], r"image 2, row 0: image_sizes is \[-1.0, 9.0\]; expected width and"),
+        ([[9, 9], [9, "x"]], r"image 2, row 0: image_sizes is \[9, 'x'\]; expected numbers"),
+    ):
+        given: Any = brought | {"image_sizes": sizes}
+        with pytest.raises(InputError, match=message):
+            evaluator.update([1, 2], [[], []], [[], []], [[], []], ground_truth=given)
+
+
+def test_subclasses_may_change_the_arguments_of_updates() -> None:
+    class OfPairs(Evaluator):
+        def __init__(self, table: GroundTruth) -> None:
+            super().__init__(table, boxes="xyxy", images="seen")
+            self.count = 0
+
+        def update(self, pairs: Any) -> None:  # type: ignore[override]
+            self.count += 1
+            super().update(*zip(*pairs, strict=True))
+
+    evaluator = OfPairs(truth())
+    evaluator.update([(1, [BOX], [0.5], [17])])
+    assert (evaluator.count, evaluator.compute().images) == (1, (1,))
+
+
 def test_the_caller_s_arrays_are_not_modified() -> None:
     boxes = np.array([[0.5, 0.5, 0.2, 0.2]])
     evaluator = Evaluator(truth(), boxes="cxcywh", images="seen")

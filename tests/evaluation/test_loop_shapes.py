@@ -223,6 +223,34 @@ def test_the_number_of_keypoints_must_match_the_protocol() -> None:
     assert evaluator.compute().summary["AP"] == 1
 
 
+def test_a_protocol_without_sigmas_takes_any_number_of_keypoints() -> None:
+    """A batch has one number; all updates have that of the first with rows."""
+    evaluator = Evaluator(protocol="ultralytics-pose")
+
+    def update(images: str, *poses: Any) -> None:
+        given: Any = {"labels": [[1]] * len(poses), "keypoints": poses}
+        brought = given | {"boxes": [BOXES[:1]] * len(poses)}
+        scores = [[0.5]] * len(poses)
+        evaluator.update([*images], None, scores, ground_truth=brought, **given)
+
+    with pytest.raises(
+        InputError, match=r"image 'b': .* \(1, 1, 3\); expected \(1, 2, 3\): x, y, v"
+    ):
+        update("ab", POSES[:1], POSES[:1, :1])
+    update("ab", POSES[:1], POSES[1:])
+    assert evaluator.compute().summary["AP"] == pytest.approx(1, abs=NEAR)
+    update("c", POSES[:1, :1])
+    with pytest.raises(InputError, match="objects have 1 keypoints, but 2 in ground truth"):
+        evaluator.compute()
+
+
+def test_a_protocol_without_sigmas_evaluates_detections_alone() -> None:
+    evaluator = Evaluator(protocol="ultralytics-pose")
+    nothing: Any = {"boxes": [[]], "labels": [[]], "keypoints": [[]]}
+    evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[POSES[:1]], ground_truth=nothing)
+    assert np.isnan(evaluator.compute().summary["AP"])
+
+
 def test_width_and_height_of_boxes_are_kept_to_the_last_bit() -> None:
     """OKS of ground truths without labeled keypoints uses them: .1 + .2 - .1 > .2."""
     box, poses = [0.1, 0.1, 0.2, 0.2], POSES[:1]
@@ -258,6 +286,40 @@ def test_records_without_masks(change: dict[str, Any], message: str) -> None:
     record = {key: value for key, value in record.items() if value is not None}
     with pytest.raises(InputError, match=message):
         Evaluator(masked(), "coco-segm").update_records(["a"], [record])
+
+
+@pytest.mark.parametrize(
+    ("poses", "message"),
+    [
+        ([[1, 2, 2], [3, 4]], r"keypoints has shape \(1, 2\); expected \(1, 2, 3\): x, y, v"),
+        ([[1, 2, 2], [3, 4], [5, 6, 2]], r"keypoints has shape .*; expected \(1, 2, 3\): x, y, v"),
+        ([True, 2, 2, 3, 4, 2], r"row 0: keypoints is \[True, 2, 2, 3, 4, 2\]; expected numbers"),
+        (["1", 2, 2, 3, 4, 2], r"row 0: keypoints is \['1', 2, 2, 3, 4, 2\]; expected numbers"),
+    ],
+)
+def test_records_with_wrong_keypoints(poses: Any, message: str) -> None:
+    table = GroundTruth.from_arrays(
+        image=["a"], label=[1], boxes=BOXES[:1], box_format="xywh", keypoints=POSES[:1]
+    )
+    record = {"image_id": "a", "category_id": 1, "score": 0.5, "keypoints": poses}
+    with pytest.raises(InputError, match=f"image 'a'.*{message}"):
+        Evaluator(table, RULES).update_records(["a"], [record])
+
+
+def test_boxes_as_polygons_have_the_area_of_a_table_of_boxes_to_the_last_bit() -> None:
+    """25.6 by 40 pixels are small and medium, or after rounding of the corners one of them."""
+    boxes = np.array([[70 + 0.1 * n, 70 + 0.3 * n, 25.6, 40] for n in range(1, 9)])
+    columns: dict[str, Any] = {"image": ["a"] * 8, "label": [1] * 8}
+    table = GroundTruth.from_arrays(**columns, boxes=boxes + 500, box_format="xywh")
+    evaluator = Evaluator(table, "coco-polygon")
+    evaluator.update(["a"], [boxes], [[0.5] * 8], [[1] * 8])
+    detections = detap.Detections.from_arrays(
+        **columns, boxes=boxes, box_format="xywh", score=[0.5] * 8
+    )
+    results = evaluator.compute(), detap.evaluate(table, detections, "coco-polygon")
+    areas = [result._run.boxes()[0].area.tolist() for result in results]
+    assert areas[0] == areas[1]
+    assert len({*areas[0]}) > 1
 
 
 def test_either_all_records_have_boxes_or_none() -> None:

@@ -17,13 +17,9 @@ from detap.text_input import suggest
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 FLAGS = ("crowd", "difficult", "ignore", "group_of")
-_FRACTION = 2.0
-"""Maximum coordinate of a normalized box; boxes may extend over the border."""
+_FRACTION = 2.0  # maximum coordinate of a normalized box; boxes may extend over the border
 
-Ragged = Sequence[Any]
-"""An array, tensor or list of values for each image of the batch."""
-
-
+Ragged = Sequence[Any]  # an array, tensor or list of values for each image of the batch
 Table = GroundTruth | Detections
 
 
@@ -37,7 +33,7 @@ class Batch(Columns):
 
     def __init__(self, table: str, images: Sequence[Name], protocol: Protocol) -> None:
         super().__init__(table)
-        self.images, self.image = images, np.arange(len(images), dtype=np.int32)
+        self.images, self.image = images, np.zeros(0, np.int32)
         self.protocol, self._first = protocol, ""
 
     def location(self, row: int) -> str:
@@ -47,7 +43,8 @@ class Batch(Columns):
         return f"image {self.images[number]!r}, row {row - first}"
 
     def read_sizes(self, name: str, sizes: Any) -> Floats:
-        """Return the width and height of each image, (B, 2); no other column has been read."""
+        """Return the width and height of each image, (B, 2)."""
+        self.image = np.arange(len(self.images), dtype=np.int32)  # a row is an image
         values = self.numbers(name, as_array(sizes), (len(self.images), 2))
         wrong = np.asarray(~(np.isfinite(values) & (values > 0)).all(axis=1))
         self.refuse(name, values, wrong, "width and height in pixels")
@@ -67,6 +64,7 @@ class Batch(Columns):
         corners, box_area = finite_boxes(self, boxes, box_format)
         if self.protocol.iou_type == "polygon" and not shapes:
             shapes["polygons"] = box_polygons(corners)
+            areas = None if of_truth else areas_of(shapes)  # as of a table of boxes, to the bit
         labels = self.index_names("labels", self._joined("labels", given.get("labels")))
         columns: dict[str, Any] = {"image": self.image, "label": labels.number, "corners": corners}
         columns |= {"box_area": box_area, **fields_of(shapes)}
@@ -131,9 +129,14 @@ class Batch(Columns):
         kind, keypoint_count = KINDS[name], len(self.protocol.sigmas) or None
 
         def read(image: Name, part: Any) -> Column:
-            return kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
+            nonlocal keypoint_count
+            column: Any = kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
+            if name == "keypoints" and len(column):
+                keypoint_count = column.shape[1]
+            return column
 
-        columns = [kind.read(self, [], keypoint_count), *self._each(name, parts, read)]
+        columns = [column for column in self._each(name, parts, read) if len(column)]
+        columns = columns or [kind.read(self, [], keypoint_count)]
         return Masks.joined(columns) if name == "masks" else np.concatenate(columns)
 
     def _finite(self, name: str, parts: Any, *width: int) -> Floats:

@@ -121,7 +121,7 @@ class Evaluator:
         none: Any = dict.fromkeys(self.protocol.reading, ())
         of_truth = {"boxes": (), "labels": (), **none} if ground_truth is None else None
         # The first update has the columns of evaluators without rows.
-        self.update([], (), (), (), **none, ground_truth=of_truth)
+        Evaluator.update(self, [], (), (), (), **none, ground_truth=of_truth)
 
     def _check_ground_truth(self, truth: GroundTruth, classes: object) -> None:
         """Raise UsageError or InputError if a table lacks what the protocol requires."""
@@ -462,5 +462,5 @@ def _refuse(message: str, hint: str, location: str = "") -> NoReturn:
 
 def _triples(keypoints: Any) -> Any:
     """Return keypoints in turn as triples x, y, v; others unchanged."""
-    flat = np.ndim(keypoints) == 1 and len(keypoints) % 3 == 0
-    return np.reshape(keypoints, (-1, 3)).tolist() if flat else keypoints
+    array = np.asarray(keypoints, object)  # keeps the type of each value
+    return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else keypoints
