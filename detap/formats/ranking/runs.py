@@ -168,7 +168,7 @@ def read_arrays(
 
 
 def _gallery(kind: Kind, source: ArraySource) -> Gallery:
-    names = ("scores",) if kind == "scores" else (f"query_{kind}", f"gallery_{kind}")
+    names = ["scores"] if kind == "scores" else [f"query_{kind}", f"gallery_{kind}"]
     source.require(*names, "query_labels", "gallery_labels")
     matrices = [source.matrix(name) for name in names]
     notes: tuple[Note, ...] = ()
