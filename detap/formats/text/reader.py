@@ -250,8 +250,10 @@ def read_lines(
     rows = RaggedLines(read_odd, accept, **form.regular)
     for number, path, content in contents:
         data, checked = form.prepared(content), False
-        with problems.collected(file=path):
+        try:
             rows.read(data, number, most)
+        except FaultError as fault:
+            problems.add(path, "", fault.message, fault.hint)
         if len(rows) > most:
             break
     return Rows.of(rows, form.resolve)
