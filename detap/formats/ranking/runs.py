@@ -173,9 +173,9 @@ def _gallery(kind: Kind, source: ArraySource) -> Gallery:
     matrices = [source.matrix(name) for name in names]
     notes: tuple[Note, ...] = ()
     width = matrices[0].shape[1]
-    if len(matrices) == 2 and matrices[1].shape[1] != width:
-        message = f"has {matrices[1].shape[1]} columns, {names[0]} has {width}"
-        source.refuse(names[1], message, "give both the same width")
+    if matrices[-1].shape[1] != width:
+        message = f"has {matrices[-1].shape[1]} columns, {names[0]} has {width}"
+        source.refuse(names[-1], message, "give both the same width")
     if kind == "codes":
         matrices, notes = _codes(source)
     else:
