@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -150,31 +149,26 @@ def check_new(path: str) -> None:
 
 def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
     """Write files into a new folder, or a single new file, or nothing; return their names."""
-    folder = ""
+    names = []
+    parent = os.path.dirname(os.path.abspath(path))
     try:
-        parent = os.path.dirname(os.path.abspath(path))
-        folder = tempfile.mkdtemp(prefix=".detap-", dir=parent)
-        inside = os.path.join(folder, "new")
-        os.mkdir(inside)
-        names = []
-        for name, data in files:
-            _write(os.path.join(inside, *name.split("/")), data)
-            names.append(name)
-        _move(os.path.join(inside, names[0]) if single else inside, path)
+        with tempfile.TemporaryDirectory(
+            prefix=".detap-", dir=parent, ignore_cleanup_errors=True
+        ) as folder:
+            inside = os.path.join(folder, "new")
+            os.mkdir(inside)
+            for name, data in files:
+                file = os.path.join(inside, *name.split("/"))
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+                # On some systems, names that differ only in case are the same file.
+                with open(file, "xb") as opened:
+                    opened.write(data)
+                names.append(name)
+            _move(os.path.join(inside, names[0]) if single else inside, path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"{escape(path)}: cannot be written: {reason}") from error
-    finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
     return names
-
-
-def _write(path: str, data: bytes) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    # On some systems, names that differ only in case are the same file.
-    with open(path, "xb") as file:
-        file.write(data)
 
 
 def _move(source: str, path: str) -> None:
