@@ -190,48 +190,37 @@ class Tasks(Document):
         candidates = task.get(key, [] if self.scored else None)
         if not isinstance(candidates, list):
             raise FaultError(f"{key} is {short_json(candidates)}", "expected a list")
-        number, source = self._chosen(key, candidates)
-        if source is None:
-            return
-        results = source.get("result")
-        if not isinstance(results, list):
-            message = f"{key}[{number}].result is {short_json(results)}"
-            raise FaultError(message, "expected a list")
-        for index, result in enumerate(results):
-            where = f"{location}.{key}[{number}].result[{index}]"
-            if not isinstance(result, dict) or not _has_value(result):
-                message = f"{key}[{number}].result[{index}] is {short_json(result)}"
-                raise FaultError(message, "expected an object with type and value")
-            score = result.get("score")
-            if self.scored and score is None and source.get("score") is not None:
-                score = source["score"]
-                self.counts["scores"] += 1
-            yield where, {**result, "score": score}
-
-    def _chosen(self, key: str, candidates: list[Any]) -> tuple[int, dict[str, Any] | None]:
-        """Return the index and record of the annotation or prediction that counts."""
         for number, record in enumerate(candidates):
             if not isinstance(record, dict):
                 hint = "expected an object; export with predictions, not their ids"
                 raise FaultError(f"{key}[{number}] is {short_json(record)}", hint)
-        records = [*enumerate(candidates)]
-        if self.scored:
-            return self._prediction(records)
-        valid = [record for record in records if not record[1].get("was_cancelled")]
-        return self._newest(valid) if valid else (0, None)
+        records = [(n, r) for n, r in enumerate(candidates) if not r.get("was_cancelled")]
+        for number, source in (
+            self._of_model(candidates) if self.scored else [self._newest(records)]
+        ):
+            where = f"{key}[{number}].result"
+            results = source.get("result")
+            if not isinstance(results, list):
+                raise FaultError(f"{where} is {short_json(results)}", "expected a list")
+            for index, result in enumerate(results):
+                if not isinstance(result, dict) or not _has_value(result):
+                    message = f"{where}[{index}] is {short_json(result)}"
+                    raise FaultError(message, "expected an object with type and value")
+                score = result.get("score")
+                if self.scored and score is None and source.get("score") is not None:
+                    score = source["score"]
+                    self.counts["scores"] += 1
+                yield f"{location}.{where}[{index}]", {**result, "score": score}
 
-    def _prediction(self, records: list[tuple[int, Any]]) -> tuple[int, dict[str, Any] | None]:
-        """Return the index and record of the model's prediction.
-
-        With several models and none chosen, the reader is not used.
-        """
-        self._predictions += len(records)
-        models = [str(record.get("model_version") or "") for _, record in records]
+    def _of_model(self, predictions: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+        """Return the index and record of the model's prediction; none if there are several."""
+        self._predictions += len(predictions)
+        models = [str(record.get("model_version") or "") for record in predictions]
         self._models |= dict.fromkeys(models)
         chosen = [n for n, model in enumerate(models) if self.model_version in (None, model)]
         if len(chosen) > len({models[number] for number in chosen}):
             raise FaultError(f"has {len(chosen)} predictions of one model", "keep one per task")
-        return records[chosen[0]] if len(chosen) == 1 else (0, None)
+        return [(number, predictions[number]) for number in chosen] if len(chosen) == 1 else []
 
     def _shapes(
         self, regions: list[tuple[str, dict[str, Any]]]
