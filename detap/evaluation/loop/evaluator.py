@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from threading import Lock
 from typing import Any, Literal, NoReturn
 
@@ -265,11 +265,11 @@ class Evaluator:
         """Add the rows of a batch, and the sizes of images."""
         with _LOCK:
             self._check_names("image", names, self._images, self._seen)
-            labels = dict.fromkeys(name for table in tables for name in table.class_ids)
+            labels = dict.fromkeys(chain.from_iterable(table.class_ids for table in tables))
             self._check_names("label", [*labels], self._classes and self._ids, self._labels)
-            ids = {name: self._ids.get(name, name) for name in labels}
+            ids = dict(zip(labels, map(self._ids.get, labels, labels), strict=True))
             update = {
-                table.title: replace(table, class_ids=tuple(ids[name] for name in table.class_ids))
+                table.title: replace(table, class_ids=(*map(ids.__getitem__, table.class_ids),))
                 for table in tables
             }
             new = self._new_images(names, update)
