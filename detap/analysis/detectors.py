@@ -160,13 +160,13 @@ class Detectors(Displayed):
             fewest = min(sum(one.counts.values()) for one in self.detectors)
             counts = {self.metric.name: fewest} if self.metric.metric.has_intervals else {}
             return interval_notes([self.metric.name], counts, min_ground_truths)
-        if 2 * len(self.pairs) / (resamples + 1) <= 1 - confidence:
+        count, level = len(self.detectors), f"{100 * confidence:g}%"
+        enough = default_resamples(count, confidence)
+        if len(self.groups) > 1 or resamples >= enough:
             return ()
-        count = len(self.detectors)
         message = (
-            f"{resamples} resamples are too few for a significant difference between {count} "
-            f"detectors at the {100 * confidence:g}% level; use --resamples "
-            f"{_resamples_needed(count, confidence)}"
+            f"{resamples} resamples may be too few for a significant difference between {count} "
+            f"detectors at the {level} level; use --resamples {enough}"
         )
         return (Note("too-few-resamples", message),)
 
