@@ -291,7 +291,10 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         ({"selection": 3}, "report with missing or invalid values"),
         ({"retained_metrics": 3}, "report with missing or invalid values"),
         ({"protocol": {"name": ["coco"]}}, "b.json: invalid protocol: "),
-        ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: invalid protocol: "),
+        (
+            {"protocol": {"name": "coco", "area_ranges": 3}},
+            "area_ranges: 3 is not a tuple; regenerate",
+        ),
         ({"protocol": {"name": "cocoo"}}, "unknown protocol 'cocoo'; did you mean coco"),
         ({"protocol": {"name": "coco", "colour": 3}}, "b.json: protocol field 'colour' is unknown"),
         ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no metric 'mAP77'"),
