@@ -160,27 +160,23 @@ class Detectors(Displayed):
             fewest = min(sum(one.counts.values()) for one in self.detectors)
             counts = {self.metric.name: fewest} if self.metric.metric.has_intervals else {}
             return interval_notes([self.metric.name], counts, min_ground_truths)
-        count, level = len(self.detectors), f"{100 * confidence:g}%"
+        count = len(self.detectors)
         enough = default_resamples(count, confidence)
         if len(self.groups) > 1 or resamples >= enough:
             return ()
         message = (
             f"{resamples} resamples may be too few for a significant difference between {count} "
-            f"detectors at the {level} level; use --resamples {enough}"
+            f"detectors at the {100 * confidence:g}% level; use --resamples {enough}"
         )
         return (Note("too-few-resamples", message),)
 
 
 def default_resamples(count: int, confidence: float) -> int:
     """Return the number of resamples for a number of detectors: 1,000 for up to four."""
-    return min(max(_LEAST, _resamples_needed(count, confidence)), _MOST)
-
-
-def _resamples_needed(count: int, confidence: float) -> int:
-    """Return the resamples of which the smallest adjusted p-value is below 1 - confidence."""
-    # A quarter of it if the tail were normal; that of Student's t makes the p-value three times as
-    # large where twenty images have influence.
-    return 1000 * ceil(8 * comb(count, 2) / (1 - confidence) / 1000)
+    # So many that the smallest adjusted p-value is below 1 - confidence: a quarter of it if the
+    # tail were normal; that of Student's t makes the p-value three times as large where twenty
+    # images have influence.
+    return min(max(_LEAST, 1000 * ceil(8 * comb(count, 2) / (1 - confidence) / 1000)), _MOST)
 
 
 def rank_detectors(

@@ -286,7 +286,7 @@ def stacked(
 def _reindexed(
     columns: Sequence[tuple[Integers, tuple[Name, ...]]], order: tuple[Name, ...]
 ) -> Integers:
-    """Concatenate indices into the names of tables as indices into `order`, which has all."""
+    """Concatenate indices into the names of tables as indices into `order`; -1 is missing."""
     index_by_name = {name: index for index, name in enumerate(order)}
     parts = []
     for numbers, names in columns:

@@ -105,10 +105,9 @@ class Evaluator:
             "label": f"labels are class names or ids, such as {join_names(ids)}{numbers}",
         }
         names: Sequence[Name] | None = None if ground_truth is None else ground_truth.images
-        if isinstance(images, str):
-            if images != "seen":
-                raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
-        elif images is not None:
+        if isinstance(images, str) and images != "seen":
+            raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
+        if images is not None and not isinstance(images, str):
             listed = Columns("detections").names("images", [*as_array(images)])
             if names is not None:
                 name_mask("image", tuple(names), listed)  # refuses unknown ones
@@ -267,16 +266,15 @@ class Evaluator:
             self._check_names("image", names, self._images, self._seen)
             labels = dict.fromkeys(chain.from_iterable(table.class_ids for table in tables))
             self._check_names("label", [*labels], self._classes and self._ids, self._labels)
-            ids = dict(zip(labels, map(self._ids.get, labels, labels), strict=True))
             update = {
-                table.title: replace(table, class_ids=(*map(ids.__getitem__, table.class_ids),))
-                for table in tables
+                t.title: replace(t, class_ids=(*map(self._ids.get, t.class_ids, t.class_ids),))
+                for t in tables
             }
             new = self._new_images(names, update)
             if not new.all():
                 update = {k: t.select(np.flatnonzero(new[t.image])) for k, t in update.items()}
             self._updates.append(update)
-            self._labels |= dict.fromkeys(ids.values())
+            self._labels |= dict.fromkeys(map(self._ids.get, labels, labels))
             self._image_sizes.update(sizes)
 
     def _check_names(
