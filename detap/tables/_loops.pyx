@@ -1,6 +1,6 @@
 """Loops over whole columns, in one pass where NumPy takes several with temporary arrays."""
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 
 def encode(double[:, ::1] boxes, double[::1] areas, bint xyxy) -> None:
@@ -36,3 +36,21 @@ def survey_boxes(
                 bottom -= y
                 fits += x <= right < width and y <= bottom < height
     return beyond, fits
+
+
+def number(
+    const int64_t[::1] keys, int64_t low, int32_t[::1] numbers, int32_t[::1] rows
+) -> None:
+    """Number the distinct keys (N,) in order of occurrence: `numbers` by key - low, `rows` by row.
+
+    `numbers` are -1 before, and remain so for keys that do not occur.
+    """
+    cdef Py_ssize_t i, code
+    cdef int32_t count = 0
+    with nogil:
+        for i in range(keys.shape[0]):
+            code = keys[i] - low
+            if numbers[code] < 0:
+                numbers[code] = count
+                count += 1
+            rows[i] = numbers[code]

@@ -38,7 +38,7 @@ def detections_of(
     unknown: Iterable[Name],
     *left_out: tuple[Flags, Note],
     **columns: Any,
-) -> tuple[Detections, NDArray[np.intp]]:
+) -> tuple[Detections, Sequence[int] | NDArray[np.intp]]:
     """Return the table of columns, and the rows that it keeps, without those flagged.
 
     Its classes are those `known` in the ground truth, if any, and `unknown` ones that have rows.
@@ -51,9 +51,9 @@ def detections_of(
         if count := int(np.count_nonzero(kept & flags)):
             notes += (replace(note, count=count),)
             kept &= ~flags
+    if kept.all():
+        return table, range(len(table))
     rows = np.flatnonzero(kept)
-    if len(rows) == len(table):
-        return table, rows
     table = table.select(rows).compact()
     used = np.bincount(table.label, minlength=len(table.class_ids)) > 0
     used[: len(known)] = True

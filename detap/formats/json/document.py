@@ -30,6 +30,7 @@ from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream, read_bytes
+from detap.tables._loops import number
 from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
@@ -114,7 +115,7 @@ class JsonFile:
                 data = stream.read_all() if self.path == STDIN else None
                 read = stream.read if data is None else BytesIO(data).read
                 self._size = stream.size
-                self._reader = Reader(read, limits.file_bytes, limits.nesting)
+                self._reader = Reader(read, limits.file_bytes, limits.nesting, stream.descriptor)
                 # Not of this file: what is parsed would refer to itself, and be freed late.
                 path = self.path
 
@@ -446,10 +447,9 @@ class Ids:
     def __init__(self, fields: Fields, column: str) -> None:
         keys, self.rows = numbered(fields.take(column))
         names = fields.names_of(keys.tolist())
-        self.index: dict[Any, int] = {}
-        indices = [self.index.setdefault(name, len(self.index)) for name in names]
+        self.index: dict[Any, int] = {name: i for i, name in enumerate(dict.fromkeys(names))}
         if len(self.index) < len(names):  # written in several ways, with escapes
-            self.rows = np.array(indices, np.int32)[self.rows]
+            self.rows = np.array([self.index[name] for name in names], np.int32)[self.rows]
 
     def indices(self, index_by_id: Mapping[Name, int]) -> Integers:
         """Return the index of each row's id, -1 for an unknown id."""
@@ -465,14 +465,13 @@ class Ids:
 def numbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
     """Return the distinct keys in order of occurrence, and the index of each row's key."""
     low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
-    if high - low < 4 * len(keys) + 1024:  # a table is much faster than sorting
-        codes = keys - low
-        first = np.full(high - low + 1, -1)
-        first[codes[::-1]] = np.arange(len(keys))[::-1]  # of several rows, the last to be set
-    else:
-        _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.flatnonzero(first >= 0)
-    order = order[np.argsort(first[order])]
-    index = np.empty(len(first), np.int32)
+    if high - low < max(4 * len(keys), 1 << 20):  # a table is much faster than sorting
+        numbers, rows = np.full(high - low + 1, -1, np.int32), np.empty(len(keys), np.int32)
+        number(keys, low, numbers, rows)
+        codes = np.flatnonzero(numbers >= 0)
+        return codes[np.argsort(numbers[codes])] + low, rows
+    distinct, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    index = np.empty(len(order), np.int32)
     index[order] = np.arange(len(order))
-    return keys[first[order]], index[codes]
+    return distinct[order], index[codes]
