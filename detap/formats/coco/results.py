@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ class ResultsFile:
         self.fields = (self._fields,)
 
     def read(self, document: Document) -> None:
-        """Read the file; its problems are raised by :meth:`columns`."""
+        """Read the file, and number its ids; its problems are raised by :meth:`columns`."""
         self._document, fields = document, self._fields
         read_record = partial(
             result_values,
@@ -128,6 +128,7 @@ class ResultsFile:
             count = f"{lists} list{'s' * (lists != 1)}"
             message = f"has {count}, such as one per image, expected one of all detections"
             document.problems.instead(message, SHAPE_OF_RESULTS)
+        self.image_ids, self.category_ids = Ids(fields, "image_id"), Ids(fields, "category_id")
 
     def _read_members(self, document: Document) -> None:
         problems = document.problems
@@ -147,16 +148,6 @@ class ResultsFile:
         if not self._records.name:
             message = "is an object without a list of annotations or predictions"
             problems.add_first("", message, SHAPE_OF_RESULTS)
-
-    @cached_property
-    def image_ids(self) -> Ids:
-        """The image of each record."""
-        return Ids(self._fields, "image_id")
-
-    @cached_property
-    def category_ids(self) -> Ids:
-        """The category of each record."""
-        return Ids(self._fields, "category_id")
 
     @property
     def has_segmentations(self) -> bool:
