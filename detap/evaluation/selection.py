@@ -13,6 +13,7 @@ from detap.core.match_table import AreaIouPair
 from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun
 from detap.io.digest import sha256_of_names
+from detap.io.problems import check_list
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
 from detap.tables.columns import ordered
@@ -53,8 +54,8 @@ class Selection:
     ) -> "Selection":
         """Return the selection of some classes and images of aligned tables."""
         for role, values in (("classes", classes), ("images", images)):
-            if isinstance(values, str):
-                raise UsageError(f"{role} is {values!r}: give a list of names")
+            if values is not None:
+                check_list(role, values)
         selected_classes = selected_images = None
         unselected: list[Name] = []
         if classes is not None:

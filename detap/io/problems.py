@@ -1,7 +1,7 @@
 """Collect the problems of an input, so that one error lists all: alike ones once, with a count."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -20,6 +20,12 @@ def check_choice(option: str, value: object, choices: Collection[str]) -> None:
     """Raise UsageError if an option's value is not one of its choices."""
     if value not in choices:
         raise UsageError(f"{option} {value!r} is unknown; use one of {', '.join(choices)}")
+
+
+def check_list(option: str, value: object, other: str = "") -> None:
+    """Raise UsageError if the value of an option is one text or number, not several."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise UsageError(f"{option} is {value!r}; give a list of names{other}")
 
 
 _VALUES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|(?<!\w)[-+]?\.?[0-9][\w.+-]*")

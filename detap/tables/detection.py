@@ -28,6 +28,7 @@ from detap.errors import InputError, Note, Problem
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
+from detap.io.problems import check_list
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
 from detap.tables._loops import encode
@@ -833,6 +834,7 @@ def class_table(
     columns: Columns, classes: Sequence[Name] | Mapping[Name, str]
 ) -> tuple[tuple[Name, ...], tuple[str, ...]]:
     """Return the ids and names of the classes."""
+    check_list("classes", classes)
     ids = tuple(columns.names("classes", list(classes)))
     if not isinstance(classes, Mapping):
         return ids, tuple(map(str, ids))

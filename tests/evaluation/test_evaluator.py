@@ -806,6 +806,9 @@ def test_normalized_boxes_without_image_sizes_are_refused() -> None:
         ({"boxes": "corners"}, "boxes 'corners' is unknown; use one of xyxy, xywh, cxcywh"),
         ({"repeats": "last"}, "repeats 'last' is unknown; use one of error, identical"),
         ({"images": "all"}, "images is 'all'; give a list of names, or \"seen\""),
+        ({"images": 7}, 'images is 7; give a list of names, or "seen"'),
+        ({"ground_truth": None, "classes": "cat"}, "classes is 'cat'; give a list of names"),
+        ({"ground_truth": None, "classes": 7}, "classes is 7; give a list of names"),
         ({"images": [1, 7]}, "image '7' is not in the ground truth"),
         (
             {"classes": ["cat"]},

@@ -221,8 +221,10 @@ def test_unknown_classes_and_text_are_refused() -> None:
     )
     with pytest.raises(UsageError, match=r"class 'cst' is not in the ground truth; .*cat"):
         detap.evaluate(truth, detections, classes=["cst"])
-    with pytest.raises(UsageError, match="classes is 'cat': give a list of names"):
+    with pytest.raises(UsageError, match="classes is 'cat'; give a list of names"):
         detap.evaluate(truth, detections, classes="cat")
+    with pytest.raises(UsageError, match="images is 5; give a list of names"):
+        detap.evaluate(truth, detections, images=5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="image '2' is not in the ground truth"):
         detap.select(truth, detections, images=[2])
 

@@ -22,7 +22,7 @@ from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, Table
 from detap.evaluation.overlaps.boxes import missing_shapes, refuse_polygons
 from detap.evaluation.results import Result
 from detap.evaluation.selection import name_mask
-from detap.io.problems import check_choice
+from detap.io.problems import check_choice, check_list
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
 from detap.tables.columns import Columns, Name, as_array, check_scores
@@ -105,9 +105,8 @@ class Evaluator:
             "label": f"labels are class names or ids, such as {join_names(ids)}{numbers}",
         }
         names: Sequence[Name] | None = None if ground_truth is None else ground_truth.images
-        if isinstance(images, str) and images != "seen":
-            raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
-        if images is not None and not isinstance(images, str):
+        if images is not None and not (isinstance(images, str) and images == "seen"):
+            check_list("images", images, ', or "seen"')
             listed = Columns("detections").names("images", [*as_array(images)])
             if names is not None:
                 name_mask("image", tuple(names), listed)  # refuses unknown ones

@@ -29,7 +29,7 @@ from detap.formats.arrow.columns import (
 from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
+from detap.formats.coco.columns import Rows, TruthColumns, detections_of, image_sizes
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
@@ -386,9 +386,7 @@ def _without_repeated(
 # --- detections
 
 
-def _detection_columns(
-    table: Table, truth: GroundTruth, as_is: bool
-) -> tuple[Detections, NDArray[np.intp]]:
+def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Detections, Rows]:
     """Return detections with the indices of `truth`, and the box of each."""
     later = table.limits.part or table.limits.any_classes
     label, unknown = _labels(table, truth, as_is or later)
