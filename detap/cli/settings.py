@@ -8,7 +8,6 @@ relative to the folder of the file. Precedence: command line, environment, file.
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -206,12 +205,14 @@ def _find() -> str | None:
         folder = os.getcwd()
     except OSError:  # the working folder has been deleted
         return None
-    for parent in (Path(folder), *Path(folder).parents):
-        dedicated, shared = str(parent / DETAP_TOML), str(parent / PYPROJECT)
+    last = ""
+    while folder != last:
+        dedicated, shared = (os.path.join(folder, name) for name in (DETAP_TOML, PYPROJECT))
         if os.path.isfile(dedicated):
             return dedicated
         if os.path.isfile(shared) and b"tool.detap" in _content(shared):
             return shared
+        folder, last = os.path.dirname(folder), folder
     return None
 
 
