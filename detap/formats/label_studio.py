@@ -37,6 +37,7 @@ from detap.formats.shapes.document import (
 )
 from detap.formats.shapes.values import (
     as_xywh,
+    class_name,
     finite_number,
     numbers,
     object_of,
@@ -498,9 +499,7 @@ def label_of(kind: str, value: Mapping[str, Any]) -> str:
     labels = value.get(kind)
     if not isinstance(labels, list) or len(labels) != 1:
         raise FaultError(f"{kind} is {short_json(labels)}", "give each region one label")
-    if not isinstance(labels[0], str) or not labels[0].strip():
-        raise FaultError(f"{kind} is {short_json(labels)}", "write the name of its class")
-    return labels[0]
+    return class_name({f"{kind}[0]": labels[0]}, f"{kind}[0]")
 
 
 def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:

@@ -24,6 +24,7 @@ from detap.formats.shapes.document import (
 from detap.formats.shapes.values import (
     as_xywh,
     bounds,
+    class_name,
     finite_number,
     numbers,
     object_of,
@@ -155,11 +156,8 @@ class Regions(Document):
             if len(value) != 1:
                 message = f"{name} has {len(value)} options set"
                 raise FaultError(message, "set exactly one")
-            value = value[0]
-        if not isinstance(value, str) or not value.strip():
-            message = f"{name} is {value_text(attributes, name)}"
-            raise FaultError(message, "write the name of its class")
-        return value
+            attributes = {name: value[0]}
+        return class_name(attributes, name)
 
     def _box(self, shape: dict[str, Any]) -> list[float]:
         kind = shape.get("name")

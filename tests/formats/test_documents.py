@@ -136,7 +136,7 @@ def test_names_of_classes(name: str, value: Any, shown: str, refuses: Refuses) -
     refuses(kind, content, f"{kind.where}: {shown.format(kind.label[-1])}")
 
 
-@pytest.mark.parametrize("name", ["createml", "supervisely", "labelme", "roboflow"])
+@names("label")
 def test_a_name_that_is_no_unicode(name: str, refuses: Refuses) -> None:
     kind = KINDS[name]
     content = changed(kind.content, *kind.item, *kind.label, to="\ud800")

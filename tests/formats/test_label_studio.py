@@ -351,8 +351,9 @@ BAD: dict[str, tuple[Any, str]] = {
         [task(region(value={"rectanglelabels": ...}))],
         f"{AT}rectanglelabels is null; {LABEL}",
     ),
-    "a label of blanks": ([task(region(label=" "))], f'{AT}rectanglelabels is [" "]; write'),
-    "a numeric label": ([task(region(label=3))], f"{AT}rectanglelabels is [3]; write the name"),
+    "a label of blanks": ([task(region(label=" "))], f'{AT}rectanglelabels[0] is " "; write'),
+    "a numeric label": ([task(region(label=3))], f"{AT}rectanglelabels[0] is 3; write the name"),
+    "a label of half a pair": ([task(region(label="\ud800"))], f"{AT}rectanglelabels[0] has an un"),
     "two labels": (
         [task(region(value={"rectanglelabels": ["dog", "cat"]}))],
         f'{AT}rectanglelabels is ["dog", "cat"]; {LABEL}',
