@@ -7,8 +7,10 @@ from typing import Any
 
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, is_url, shown
-from detap.io.remote import RemoteFile
+from detap.io.remote import RemoteFile, new_hash
 from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
+
+_BLOCK = 1 << 20
 
 
 def sha256(
@@ -52,7 +54,7 @@ def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
 
 def started(stream: Stream) -> Any:
     """Return a hash for the bytes of a stream; None without digests, for gzip and stdin."""
-    return new() if stream.limits.digests and stream.descriptor >= 0 else None
+    return new_hash() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
@@ -61,25 +63,17 @@ def sha256_of_names(names: Iterable[object]) -> str:
     return _of_text(listed, "backslashreplace")
 
 
-def new() -> Any:
-    """Return a new sha256 hash."""
-    return _hashlib().sha256()
-
-
-def _hashlib() -> Any:
-    import hashlib  # OpenSSL takes 4 MB and 0.003 s
-
-    return hashlib
-
-
 def _of_text(text: str, errors: str) -> str:
-    digest = new()
+    digest = new_hash()
     digest.update(text.encode("utf-8", errors))
     return str(digest.hexdigest())
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    return str(_hashlib().file_digest(file, "sha256").hexdigest())
+    digest = new_hash()
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return str(digest.hexdigest())
 
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:

@@ -7,6 +7,7 @@ long integers and nesting that would overflow the stack.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -86,11 +87,7 @@ class JsonText:
     def _unite(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         united = dict(pairs)
         if len(united) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    self._repeated.append(key)
-                seen.add(key)
+            self._repeated += (Counter(key for key, _ in pairs) - Counter([*united])).elements()
         return united
 
     def _constant(self, name: str) -> float:

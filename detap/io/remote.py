@@ -12,16 +12,17 @@ from detap.errors import InputError, Problem, UsageError
 from detap.io.paths import shown
 
 _VERSION_FIELDS = (
-    "size",
-    "ETag",
-    "etag",
-    "LastModified",
-    "mtime",
-    "updated",
-    "created",
-    "generation",
+    *("type", "size", "ETag", "etag", "LastModified"),
+    *("mtime", "updated", "created", "generation"),
 )
-"""Fields of fsspec's file info that change with the content."""
+"""Fields of fsspec's file info that change with the file."""
+
+
+def new_hash() -> Any:
+    """Return a new sha256 hash."""
+    import hashlib  # OpenSSL takes 4 MB and 0.003 s
+
+    return hashlib.sha256()
 
 
 def matching_urls(pattern: str) -> list[str]:
@@ -45,11 +46,9 @@ class RemoteFile(io.RawIOBase):
     """A file at a URL, read from its start."""
 
     def __init__(self, url: str, *, hashed: bool = False) -> None:
-        import hashlib  # OpenSSL takes 4 MB and 0.003 s
-
         super().__init__()
         self.url = url
-        self._digest, self._taken = (hashlib.sha256() if hashed else None), 0
+        self._digest, self._taken = (new_hash() if hashed else None), 0
         core = _fsspec_core(url)
         with _errors_of(url):
             self._system, self._path = core.url_to_fs(url)
@@ -122,7 +121,7 @@ class RemoteFile(io.RawIOBase):
 
 
 def _version(info: dict[str, Any]) -> dict[str, Any]:
-    return {name: info[name] for name in (*_VERSION_FIELDS, "type") if info.get(name) is not None}
+    return {name: info[name] for name in _VERSION_FIELDS if info.get(name) is not None}
 
 
 @contextmanager

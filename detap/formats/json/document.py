@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from detap.core.threads import memory_is_tight
 from detap.errors import Problem
 from detap.formats.json._fields import DONE, FIRST_WORD, LIMIT, ODD, Fields, Reader, nesting
-from detap.io.digest import new, sha256_of_stream
+from detap.io.digest import sha256_of_stream
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
     HOLDS_CONSTANTS,
@@ -29,6 +29,7 @@ from detap.io.json_text import (
 from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
+from detap.io.remote import new_hash
 from detap.io.stream import Stream, read_bytes
 from detap.tables._loops import number
 from detap.tables.detection import Integers, Name
@@ -124,7 +125,7 @@ class JsonFile:
 
                 yield Document(self._reader, content, shown(path), limits)
                 if data is not None:
-                    digest = new()
+                    digest = new_hash()
                     digest.update(data)
                     self.sha256 = digest.hexdigest()
                 elif limits.digests:
