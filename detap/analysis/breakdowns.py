@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults, ratios
-from detap.core.matching import Boxes
+from detap.core.arrays import Boxes
 from detap.display import Brief, Displayed
 from detap.evaluation.results import Result
 from detap.tables.detection import Flags, Floats

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.arrays import Boxes
 from detap.core.match_table import MatchTable
-from detap.core.matching import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import paired_overlaps
 from detap.display import Brief

@@ -1,7 +1,7 @@
 """Match detections to ground truths and accumulate counts and curves, without the GIL.
 
 One pass over a class's ranked detections computes IoUs, matches and counts. Threads take classes
-one by one; the result does not depend on their number. See matching.py and accumulate.py.
+one by one; the result does not depend on their number. See matching.py.
 """
 
 # The T thresholds are bits of one integer: a detection is matched at all of them at once. The order
@@ -17,8 +17,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from detap.core._curves cimport (
@@ -28,13 +26,9 @@ from detap.core._ordering cimport Keyed, descending_key, group_rows, sort_if_nee
 from detap.core._overlap cimport overlap
 from detap.tables._words cimport trailing_zeros
 
-from detap.core.params import SUMMINGS, recall_targets
-
-if TYPE_CHECKING:
-    from detap.core.accumulate import Scores
-    from detap.core.match_table import MatchTable
-    from detap.core.matching import Boxes, Pairs
-    from detap.core.params import MatchParams
+from detap.core.arrays import Boxes, Pairs, Scores
+from detap.core.match_table import MatchTable
+from detap.core.params import SUMMINGS, MatchParams, recall_targets
 
 
 cdef extern from *:

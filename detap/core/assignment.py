@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _assignment
-from detap.core.matching import Boxes, Pairs, group_pairs
+from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import group_pairs
 from detap.core.overlap import paired_overlaps
 
 Floats = NDArray[np.float64]

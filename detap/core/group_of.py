@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Boxes, Scores
 from detap.core.match_table import AreaIouPair, MatchTable
-from detap.core.matching import Boxes, match_and_accumulate
+from detap.core.matching import accumulate, match_and_accumulate
 from detap.core.overlap import paired_overlaps
 from detap.core.params import MatchParams
 

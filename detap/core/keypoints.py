@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _keypoints
-from detap.core.matching import Boxes, Pairs, group_pairs
+from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import group_pairs
 from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.accumulate import Scores
-from detap.core.matching import Boxes
+from detap.core.arrays import Boxes, Scores
 from detap.core.overlap import paired_overlaps
 from detap.core.params import MatchParams
 

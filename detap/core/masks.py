@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _masks
-from detap.core.matching import Boxes, Pairs
+from detap.core.arrays import Boxes, Pairs
 from detap.core.threads import run_threads, thread_count
 
 Integers = NDArray[np.int32]

@@ -6,13 +6,12 @@ G ground truths, P precomputed pairs, C pairs of area range and threshold. Undef
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
-from detap.core.accumulate import Scores
+from detap.core.arrays import Boxes, Pairs, Scores
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.params import MatchParams
 from detap.core.threads import run_threads, thread_count
@@ -23,64 +22,6 @@ Flags = NDArray[np.bool_]
 
 UNLIMITED = np.iinfo(np.int32).max
 """Above any number of rows; this rank exceeds every max dets."""
-
-
-class Boxes(NamedTuple):
-    """Columns of boxes, all of one length."""
-
-    image: Integers
-    label: Integers
-    corners: Floats  # (n, 4) x1, y1, x2, y2. Not used if pairs are given
-    overlap_area: Floats  # area in the denominator of the IoU. Not used if pairs are given
-    area: Floats  # area that selects the area range
-    score: Floats  # empty for ground truths
-
-
-class Pairs(NamedTuple):
-    """Precomputed similarities of detections and ground truths, such as OKS or mask IoU."""
-
-    start: NDArray[np.int64]  # (N + 1,)
-    truth: Integers  # (P,)
-    similarity: Floats  # (P,) for crowds, the value that the protocol defines
-
-    def between(self, rows: NDArray[Any], gt: NDArray[Any]) -> Floats:
-        """Return the similarity of given pairs; 0 if not listed."""
-        if not len(self.truth):
-            return np.zeros(len(rows))
-        low, end = self.start[rows], self.start[rows + 1]
-        last, high = np.maximum(end - 1, 0), end
-        # Vectorized binary search in the pairs of each detection.
-        while (low < high).any():
-            middle = (low + high) // 2
-            less = (low < high) & (self.truth[np.minimum(middle, last)] < gt)
-            high = np.where(less, high, np.minimum(middle, high))
-            low = np.where(less, middle + 1, low)
-        listed = (low < end) & (self.truth[np.minimum(low, last)] == gt)
-        return np.where(listed, self.similarity[np.minimum(low, last)], 0.0)
-
-    def check(self, detections: Boxes, ground_truths: Boxes) -> None:
-        """Raise ValueError if these are not pairs of these detections and ground truths."""
-        counts = np.diff(self.start)
-        if (
-            len(self.start) != len(detections.image) + 1
-            or self.start[0] != 0
-            or (counts < 0).any()
-            or not self.start[-1] == len(self.truth) == len(self.similarity)
-        ):
-            raise ValueError("pairs.start does not ascend from 0 to the number of pairs")
-        if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(
-            ground_truths.image
-        ):
-            raise ValueError(
-                f"pairs contain ground truths outside 0 to {len(ground_truths.image) - 1}"
-            )
-        dt = np.repeat(np.arange(len(counts)), counts)
-        if (detections.image[dt] != ground_truths.image[self.truth]).any() or (
-            detections.label[dt] != ground_truths.label[self.truth]
-        ).any():
-            raise ValueError("pairs join different images or classes")
-        if ((np.diff(self.truth) <= 0) & (np.diff(dt) == 0)).any():
-            raise ValueError("pairs of a detection are not in ascending order of ground truths")
 
 
 def group_ranges(
@@ -155,6 +96,27 @@ def match_and_accumulate(
     run_threads(matcher.work, min(n_threads, max(classes, 1)))
     table.set_ranking(ranked, within=scores.counts[6])
     return scores._replace(match_table=table.freeze())
+
+
+def accumulate(
+    match_table: MatchTable,
+    *,
+    params: MatchParams | None = None,  # others with the same matches
+    threads: int | None = None,
+    all_max_dets: bool = False,  # precision at every max dets, not only the largest
+) -> Scores:
+    """Accumulate a match table, with the same bits as matching and accumulating at once."""
+    truth_counts = np.bincount(match_table.truth_label, minlength=match_table.classes)
+    scores = Scores.undefined(params or match_table.params, truth_counts, all_max_dets=all_max_dets)
+    scores.positives[:] = match_table.ground_truth_counts
+    accumulator = _matching.TableAccumulator(
+        params or match_table.params, scores, all_max_dets, match_table
+    )
+    n_threads = threads or thread_count(len(match_table))
+    run_threads(accumulator.work, min(n_threads, max(match_table.classes, 1)))
+    scores.counts[1] = truth_counts - scores.positives[0]
+    scores.counts[2] = np.bincount(match_table.label, minlength=match_table.classes)
+    return scores._replace(match_table=match_table if params is None else None)
 
 
 def _empty_table(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _nearest
-from detap.core.matching import Boxes, Pairs
+from detap.core.arrays import Boxes, Pairs
 from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _polygons
-from detap.core.matching import Boxes, Pairs, group_ranges
+from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import group_ranges
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.accumulate import Scores
-from detap.core.matching import Boxes, max_dets_array
+from detap.core.arrays import Boxes, Scores
+from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
 from detap.core.params import MatchParams
 

@@ -10,7 +10,7 @@ import numpy as np
 from detap.checks.boxes import sampled_detections
 from detap.checks.inputs import BoxCounts, counts_of_detections, warned_of_detections
 from detap.checks.tables import repeated
-from detap.core.accumulate import Scores
+from detap.core.arrays import Scores
 from detap.engines.dask import Engine
 from detap.errors import Note
 from detap.evaluation.detection import add_sanity_notes, name_scores, prepare

@@ -14,7 +14,8 @@ import numpy as np
 from detap import metrics
 from detap.checks.boxes import check_boxes
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Scores
+from detap.core.matching import accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.match import match_params
 from detap.evaluation.results import Matches, Result, all_area_iou_pairs, result_of

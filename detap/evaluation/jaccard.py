@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.arrays import Boxes
 from detap.core.jaccard import SCORE_THRESHOLDS, Counts, JaccardCounts
 from detap.core.match_table import MatchTable
-from detap.core.matching import Boxes
 from detap.core.overlap import overlaps
 from detap.errors import UsageError
 from detap.evaluation.prepare import rows_by_key

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Boxes, Scores
 from detap.core.group_of import match_grouped
 from detap.core.kitti import Part, match_kitti
 from detap.core.match_table import AreaIouPair
-from detap.core.matching import Boxes, match_and_accumulate
+from detap.core.matching import accumulate, match_and_accumulate
 from detap.core.params import MatchParams
 from detap.core.proposals import accumulate_by_iou, match_by_iou
 from detap.errors import UsageError

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.matching import UNLIMITED, Boxes, Pairs
+from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import UNLIMITED
 from detap.core.overlap import overlaps, paired_overlaps
 from detap.errors import UsageError
 from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition

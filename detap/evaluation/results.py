@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from detap import metrics
 from detap._version import __version__
 from detap.core import curves as core_curves
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Scores
 from detap.core.interpolated import Interpolated
+from detap.core.matching import accumulate
 from detap.display import WRITER, Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun

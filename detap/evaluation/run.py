@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.checks.tables import area_notes
-from detap.core.accumulate import Scores
+from detap.core.arrays import Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.errors import Note, UsageError
 from detap.evaluation.match import MATCHINGS, scored_classes

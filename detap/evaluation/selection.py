@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from detap.core.accumulate import Scores
+from detap.core.arrays import Scores
 from detap.core.match_table import AreaIouPair
 from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun

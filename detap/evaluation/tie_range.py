@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.core import curves
+from detap.core.arrays import Boxes
 from detap.core.match_table import MatchTable
-from detap.core.matching import Boxes, max_dets_array
+from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Scores
 from detap.core.assignment import assign, candidates
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
+from detap.core.matching import accumulate
 from detap.core.params import MatchParams
 from detap.errors import Note, UsageError
 from detap.evaluation.match import Matching, match_params

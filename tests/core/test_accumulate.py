@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from detap.core.accumulate import accumulate
-from detap.core.matching import Boxes, match_and_accumulate
+from detap.core.arrays import Boxes
+from detap.core.matching import accumulate, match_and_accumulate
 from detap.core.params import MatchParams
 
 RULES = MatchParams(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.core.arrays import Boxes
 from detap.core.assignment import Candidates, Flags, Floats, Integers, assign, candidates
-from detap.core.matching import Boxes
 
 KINDS = ("counted", "ignore", "any", "crowd")
 

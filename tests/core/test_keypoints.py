@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.core.arrays import Boxes
 from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
-from detap.core.matching import Boxes
 from tests.oracle import keypoints as plain
 
 

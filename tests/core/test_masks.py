@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
+from detap.core.arrays import Boxes, Pairs
 from detap.core.masks import areas_and_boxes, mask_pairs, max_runs, runs_of
-from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
 from tests.oracle import masks as plain

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from detap.core.accumulate import accumulate
+from detap.core.matching import accumulate
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

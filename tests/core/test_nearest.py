@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core import matching
+from detap.core import arrays
 from detap.core import nearest as nearest_module
-from detap.core.matching import Boxes
+from detap.core.arrays import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import overlaps
 
@@ -61,7 +61,7 @@ def ground_truth_index(case: Pairs) -> GroundTruthIndex:
         same = case.detections.image[:, None] == case.truths.image[None]
         detection, truth = np.nonzero(same & (case.table > 0))
         start = np.searchsorted(detection, np.arange(len(case.detections.image) + 1))
-        pairs = matching.Pairs(start, truth.astype(np.int32), case.table[detection, truth])
+        pairs = arrays.Pairs(start, truth.astype(np.int32), case.table[detection, truth])
         return PairedGroundTruthIndex(
             pairs, case.detections, case.truths, case.among, matched=case.taken
         )

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.accumulate import Scores
-from detap.core.matching import Boxes, Pairs, match_and_accumulate
+from detap.core.arrays import Boxes, Pairs, Scores
+from detap.core.matching import match_and_accumulate
 from detap.core.overlap import overlaps
 from detap.evaluation.match import match_params
 from detap.evaluation.run import EvaluationRun

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.core import _polygons
-from detap.core.matching import Boxes
+from detap.core.arrays import Boxes
 from detap.core.overlap import overlaps
 from detap.core.polygons import (
     bounds,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.accumulate import accumulate
+from detap.core.matching import accumulate
 from detap.evaluation.detection import score_tables
 from detap.protocols import Protocol
 from tests.cases import Case, cases, crowded_cases

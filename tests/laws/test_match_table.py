@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.accumulate import Scores, accumulate
+from detap.core.arrays import Scores
+from detap.core.matching import accumulate
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images, select
 from detap.protocols import Protocol, protocol

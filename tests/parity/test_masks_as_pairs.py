@@ -11,8 +11,8 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from detap.core.accumulate import accumulate
-from detap.core.matching import Boxes, Pairs, match_and_accumulate
+from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import accumulate, match_and_accumulate
 from detap.evaluation.match import match_params
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits

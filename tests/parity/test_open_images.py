@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.accumulate import accumulate
+from detap.core.matching import accumulate
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
 from detap.evaluation.tie_range import tie_range

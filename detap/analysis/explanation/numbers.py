@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap import metrics
-from detap.core.accumulate import accumulate
 from detap.core.match_table import MatchTable
+from detap.core.matching import accumulate
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables

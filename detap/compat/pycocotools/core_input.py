@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.arrays import Boxes, Pairs
 from detap.core.match_table import MatchTable
-from detap.core.matching import Boxes, Pairs, match_and_accumulate
+from detap.core.matching import match_and_accumulate
 from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]

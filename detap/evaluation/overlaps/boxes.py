@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.matching import Boxes, Pairs
+from detap.core.arrays import Boxes, Pairs
 from detap.core.overlap import pixel_areas
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import Protocol

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from detap.core.arrays import Boxes, Pairs
 from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
-from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import BOX_FRACTION, Shapes, missing_shapes
 from detap.protocols import Protocol

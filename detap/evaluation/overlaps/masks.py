@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from detap.core.arrays import Boxes, Pairs
 from detap.core.masks import mask_pairs, pixel_counts
-from detap.core.matching import Boxes, Pairs
 from detap.errors import Note
 from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers

@@ -1,6 +1,6 @@
 """Quadrilaterals, such as rotated boxes."""
 
-from detap.core.matching import Boxes, Pairs
+from detap.core.arrays import Boxes, Pairs
 from detap.core.polygons import box_polygons, polygon_areas, polygon_pairs
 from detap.errors import UsageError
 from detap.evaluation.overlaps.boxes import Shapes
