@@ -106,8 +106,6 @@ class Stub:
         """Add what statements import and declare."""
         for node in getattr(body, "stats", [body]):
             match node:
-                case Nodes.IfStatNode():  # TYPE_CHECKING
-                    self.add(node.if_clauses[0].body)
                 case Nodes.FromImportStatNode():
                     names = [name for name, _ in node.items]
                     self.add_imports(node.module.module_name.value, names)

@@ -3,11 +3,7 @@
 import gc
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
-    from types import TracebackType
+from types import TracebackType
 
 
 def main() -> None:
@@ -31,7 +27,7 @@ def main() -> None:
         os._exit(3)
 
 
-def _handle_unraisable(error: "UnraisableHookArgs") -> None:
+def _handle_unraisable(error: "sys.UnraisableHookArgs") -> None:
     """Handle an interrupt within a callback, which Python would only print.
 
     It ends the process while the command line is imported. Later, signal handlers of detap raise a
@@ -45,7 +41,7 @@ def _handle_unraisable(error: "UnraisableHookArgs") -> None:
         os._exit(getattr(error.exc_value, "status", 130))
 
 
-def _is_in_importlib(traceback: "TracebackType | None") -> bool:
+def _is_in_importlib(traceback: TracebackType | None) -> bool:
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -23,12 +23,9 @@ from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport Buffer, grow, put_integer, take
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from detap.tables.columns import Name
+from detap.tables.columns import Name
 
 
 cdef extern from *:
