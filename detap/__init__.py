@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from detap.analysis.detectors import compare
     from detap.core.match_table import MatchTable
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
-    from detap.evaluation.detection import Matches, Result, evaluate, select
+    from detap.evaluation.detection import Result, evaluate
     from detap.evaluation.loop.evaluator import Evaluator
+    from detap.evaluation.results import Matches
+    from detap.evaluation.selection import select
     from detap.formats import read_detections, read_ground_truth
     from detap.formats.convert import convert
     from detap.protocols import PRESETS, Protocol, protocol
@@ -52,8 +54,10 @@ __all__ = [
 _HOME = {
     "detap.analysis.detectors": ("compare",),
     "detap.core.match_table": ("MatchTable",),
-    "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
+    "detap.evaluation.detection": ("Result", "evaluate"),
     "detap.evaluation.loop.evaluator": ("Evaluator",),
+    "detap.evaluation.results": ("Matches",),
+    "detap.evaluation.selection": ("select",),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats.convert": ("convert",),
     "detap.formats": ("read_detections", "read_ground_truth"),

@@ -13,9 +13,9 @@ from typing import Any
 from detap.analysis.operating import Threshold, threshold
 from detap.errors import DetapError, DetapWarning, Note, UsageError
 from detap.escaping import escape
-from detap.evaluation.detection import evaluate, score_tables
-from detap.evaluation.results import Result
+from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.sanity_notes import comparison_notes
+from detap.evaluation.scoring import score_tables
 from detap.formats import read_tables
 from detap.formats.class_map import map_tables
 from detap.gates.baseline import read_baseline
@@ -217,11 +217,12 @@ def _evaluate(
     report = baseline_subject = None
     if earlier is not None:
         detections, earlier = align_classes(detections, earlier)
-        result = score_tables(truth, earlier, protocol, **selection)
-        baseline_subject = Scored(result, **subject_options)
+        before = score_tables(truth, earlier, protocol, **selection)
+        baseline_subject = Scored(before, **subject_options)
     elif baseline is not None:
         report = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    subject = Scored(evaluate(truth, detections, protocol, **selection), **subject_options)
+    result = evaluate(truth, detections, protocol, **selection)
+    subject = Scored(result, **subject_options)
     results = evaluate_gates(
         config,
         subject,
@@ -230,9 +231,9 @@ def _evaluate(
         baseline=baseline_subject,
     )
     if baseline_subject is not None:
-        notes = comparison_notes(subject.overall, baseline_subject.overall)
+        notes = comparison_notes(result, before)
         results = replace(results, notes=(*notes, *results.notes))
-    return subject.overall, results
+    return result, results
 
 
 def _record(scored: Scored) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def _members(path: str, value: Any) -> Iterator[str]:
             if not name.startswith("_") and _is_ours(value, name):
                 yield f"{path}.{name}"
                 yield from _parameters(f"{path}.{name}", getattr(value, name))
-        for name in getattr(value, "__annotations__", {}):
+        for name in (name for base in value.__mro__ for name in inspect.get_annotations(base)):
             if not name.startswith("_"):
                 yield f"{path}.{name}"
     else:

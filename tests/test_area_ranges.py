@@ -11,7 +11,7 @@ import pytest
 import detap
 from detap.analysis.bootstrap import Weights, resampled
 from detap.errors import InputError, UsageError
-from detap.evaluation.detection import on_images, score_tables
+from detap.evaluation.scoring import on_images, score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, ANY_AREA, COCO_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

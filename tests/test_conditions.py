@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import detap
 from detap.errors import InputError, UsageError
 from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
-from detap.evaluation.detection import on_images, score_tables
+from detap.evaluation.scoring import on_images, score_tables
 from detap.protocols import Protocol, conditions, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import EVERY_RANKED, Case, cases

@@ -18,10 +18,11 @@ LAYERS = (
     ("cli", "pytest_plugin", "testing", "torch"),
     ("compat.pycocotools", "compat"),
     ("engines",),
+    ("evaluation.loop", "evaluation.detection"),
     ("report.page", "report.writers", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
-    ("evaluation.loop", "evaluation", "evaluation.overlaps"),
+    ("evaluation", "evaluation.overlaps"),
     ("metrics",),
     (
         "formats.jsonl",
@@ -61,12 +62,10 @@ ORDER = {package: index for index, package in enumerate(sum(LAYERS, ()))}
 
 EXCEPTIONS = {
     "__init__": tuple(ORDER),
-    "evaluation.results": ("analysis", "report.writers"),
     "report.__init__": ("report.sections",),
 }
 """Files that may import these packages of higher layers, inside functions."""
 
-_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?: +.+\n)+", re.MULTILINE)
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")
 
 
@@ -75,19 +74,13 @@ def sources() -> list[Path]:
 
 
 @cache
-def imports_of(path: Path, *, running: bool = False) -> set[str]:
-    """Return the dotted names that a source file imports, also inside functions.
-
-    With `running`, imports for type checkers are excluded.
-    """
+def imports_of(path: Path) -> set[str]:
+    """Return the dotted names that a source file imports, also inside functions or for types."""
     text = path.read_text(encoding="utf-8")
     if path.suffix in {".pyx", ".pxd"}:
-        return _cython_imports(_FOR_TYPES.sub("", text) if running else text)
+        return _cython_imports(text)
     names = set()
-    tree = ast.parse(text)
-    if running:
-        tree.body = [node for node in tree.body if not _for_types(node)]
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -95,10 +88,6 @@ def imports_of(path: Path, *, running: bool = False) -> set[str]:
             module = node.module or ""
             names |= {f"{module}.{alias.name}" for alias in node.names}
     return names
-
-
-def _for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _cython_imports(text: str) -> set[str]:
@@ -136,8 +125,8 @@ def package_of(file: str) -> str:
 
 
 def dependencies(path: Path) -> set[str]:
-    """Return the files of detap that a running file can import, without its exceptions."""
-    imported = {file_of(dotted) for dotted in imports_of(path, running=True)}
+    """Return the files of detap that a file imports, without its exceptions."""
+    imported = {file_of(dotted) for dotted in imports_of(path)}
     allowed = EXCEPTIONS.get(name_of(path), ())
     own = {"", "__init__", name_of(path)}
     return {other for other in imported - own if package_of(other) not in allowed}
@@ -162,8 +151,7 @@ def test_all_packages_are_listed() -> None:
 def test_there_are_no_import_cycles() -> None:
     imports: dict[str, set[str]] = {}
     for path in sources():
-        if path.suffix != ".pyi":
-            imports.setdefault(name_of(path), set()).update(dependencies(path))
+        imports.setdefault(name_of(path), set()).update(dependencies(path))
     while imports:
         # A file without remaining imports is in no cycle.
         free = {file for file, others in imports.items() if not others & set(imports)}
@@ -213,8 +201,8 @@ def _reads_no_file(path: Path) -> None:
         ("jinja2", {"report/page/assembly.py"}),
         ("PIL", {"report/page/pictures.py"}),
         ("pycocotools", {"analysis/crosscheck.py", "compat"}),
-        ("matplotlib", {"report/writers/plots.py", "evaluation/results.py"}),
-        ("pandas", {"report/writers/notebook.py", "evaluation/results.py"}),
+        ("matplotlib", {"report/writers/plots.py", "evaluation/detection.py"}),
+        ("pandas", {"evaluation/detection.py"}),
     ],
 )
 def test_a_library_is_imported_in_one_module(library: str, only: set[str]) -> None:

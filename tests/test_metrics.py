@@ -16,7 +16,7 @@ import detap as package
 from detap import metrics
 from detap.core.resampling import Weights
 from detap.errors import UnknownNameError
-from detap.evaluation.results import Result
+from detap.evaluation.detection import Result
 from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.metric import MatchedResult, MetricSpec, metric_spec
 from detap.protocols import PRESETS, Protocol

@@ -13,8 +13,8 @@ from numpy.testing import assert_array_equal
 
 import detap
 from detap.analysis.bootstrap import draw_weights, resampled
-from detap.evaluation.detection import score_tables
-from detap.evaluation.results import class_rows
+from detap.evaluation.results import Result, class_rows
+from detap.evaluation.scoring import score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.gates.detection import Scored
 from detap.report.sections.detection import class_columns
@@ -38,7 +38,7 @@ def detections(box: list[float] = BOX, score: float = 0.5) -> detap.Detections:
     return detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[box], score=[score])
 
 
-def codes(result: detap.Result) -> list[str]:
+def codes(result: Result) -> list[str]:
     return [note.code for note in result.notes]
 
 

@@ -16,8 +16,9 @@ from detap.analysis.errors import errors
 from detap.analysis.image_results import image_results
 from detap.errors import Note, UsageError
 from detap.evaluation import prepare
-from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.overlaps import keypoints
+from detap.evaluation.scoring import on_images
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import POLYGONS_BOUNDED

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import detap
 from detap.core import tie_orders
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

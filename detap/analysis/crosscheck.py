@@ -23,8 +23,8 @@ from detap.core.curves import mean_of_defined
 from detap.decimals import format_distinct
 from detap.display import Brief
 from detap.errors import Note, UsageError
-from detap.evaluation.detection import Result
 from detap.evaluation.overlaps.keypoints import sigmas_of
+from detap.evaluation.results import Result
 from detap.formats.xywh import to_xywh
 from detap.metrics.metric import MetricSpec
 from detap.protocols import PRESETS, Protocol

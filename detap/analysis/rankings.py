@@ -10,8 +10,8 @@ from math import sqrt
 import numpy as np
 
 from detap import metrics
-from detap.evaluation.detection import score_tables
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import score_tables
 from detap.evaluation.tie_range import tie_range
 
 ORDERS = 100

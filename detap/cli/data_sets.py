@@ -22,7 +22,7 @@ from detap.cli.session import Session
 from detap.cli.settings import by_name, options_of, read_tables
 from detap.errors import InputError, Note, Problem, UnknownNameError, UsageError
 from detap.escaping import escape
-from detap.evaluation.detection import add_sanity_notes
+from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.formats.multi_file import expand_patterns
 from detap.gates.baseline import read_baseline
 from detap.gates.config import CHANGES, GateConfig, Limit

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 from detap.cli.options import LIMITS, protocol_from
 from detap.cli.session import Session
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.evaluation.detection import score_tables
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import score_tables
 from detap.formats.base import Format
 from detap.formats.catalogue import check_options, format_named
 from detap.formats.catalogue import options as format_options

@@ -13,10 +13,15 @@ from detap.checks.tables import repeated
 from detap.core.arrays import Scores
 from detap.engines.dask import Engine
 from detap.errors import Note
-from detap.evaluation.detection import add_sanity_notes, name_scores, prepare
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.sanity_notes import has_zero_id_note, needed_mismatch_checks, score_cut_notes
+from detap.evaluation.sanity_notes import (
+    add_sanity_notes,
+    has_zero_id_note,
+    needed_mismatch_checks,
+    score_cut_notes,
+)
+from detap.evaluation.scoring import name_scores, prepare
 from detap.evaluation.selection import name_mask, shrink, split_classes
 from detap.formats.multi_file import LocatedInput, detections_of, locate_files
 from detap.protocols import Protocol

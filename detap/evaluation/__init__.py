@@ -1,5 +1,5 @@
 """Evaluation of detections.
 
-In execution order: load (``detap.formats``), prepare (prepare.py), match (match.py), accumulate
-(``detap.core.matching``), summarize (results.py). Entry points are in detection.py.
+In execution order: load (``detap.formats``), prepare (prepare.py), match and accumulate (match.py),
+summarize (results.py). Entry points are in scoring.py and detection.py.
 """

@@ -1,27 +1,20 @@
-"""Entry points for detection evaluation.
-
-:func:`evaluate` takes loaded tables, prepares them, matches and accumulates (run.py), and
-summarizes (results.py).
-"""
+"""Detection evaluation in Python: :func:`evaluate`, and its result with all analyses."""
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from detap import metrics
-from detap.checks.boxes import check_boxes
-from detap.checks.tables import check_units, of_unknown_size, unsized_problem
-from detap.core.arrays import Scores
-from detap.core.matching import accumulate
-from detap.errors import DetapWarning, InputError, UsageError
-from detap.evaluation.match import match_params
-from detap.evaluation.results import Matches, Result, all_area_iou_pairs, result_of
-from detap.evaluation.run import EvaluationRun, unscored
+from detap.analysis.calibration import Calibration, calibration
+from detap.analysis.confusion import Confusion, Rule, confusion
+from detap.analysis.errors import Convention, Errors, errors
+from detap.analysis.intervals import MetricIntervals, metric_intervals
+from detap.analysis.matches_table import Columns, matches_table
+from detap.analysis.operating import OperatingPoint, operating_point
+from detap.errors import DetapWarning, UsageError
+from detap.evaluation import results
 from detap.evaluation.sanity_notes import add_sanity_notes
-from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select
+from detap.evaluation.scoring import score_tables
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
 from detap.formats.class_map import map_tables
@@ -29,10 +22,138 @@ from detap.formats.read import with_missing_scores
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import Path
 from detap.protocols import Protocol
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
+from detap.report.sections.detection import detection_report
+from detap.report.writers.json import as_dict
+from detap.report.writers.plots import plot
+from detap.report.writers.registry import WRITERS, Style
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
 
-__all__ = ["Matches", "Result", "add_sanity_notes", "evaluate", "on_images", "select"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(results.Result):
+    """Metrics of one evaluation, with all analyses, figures and reports as methods."""
+
+    full: "Result | None" = None
+
+    def errors(self, convention: Convention = "protocol", *, iou: float | None = None) -> Errors:
+        """Return the errors by TIDE type, with the AP gained if fixed.
+
+        See :func:`detap.analysis.errors.errors`.
+        """
+        return errors(self, convention, iou=iou)
+
+    def confusion(
+        self, rule: Rule = "protocol", *, score: float | None = None, iou: float | None = None
+    ) -> Confusion:
+        """Return the confusion matrix.
+
+        See :func:`detap.analysis.confusion.confusion`.
+        """
+        return confusion(self, rule, score=score, iou=iou)
+
+    def operating_point(
+        self, score: float | None = None, *, iou: float | None = None
+    ) -> OperatingPoint:
+        """Return precision, recall and F1 at a score threshold, or at the best F1.
+
+        See :func:`detap.analysis.operating.sweeps` for all score thresholds.
+        """
+        return operating_point(self, "best" if score is None else score, iou=iou)
+
+    def calibration(self, *, bins: int = 10, iou: float | None = None) -> Calibration:
+        """Return the calibration of the scores.
+
+        See :func:`detap.analysis.calibration.calibration`.
+        """
+        return calibration(self, bins=bins, iou=iou)
+
+    def intervals(
+        self,
+        confidence: float = 0.95,
+        *,
+        resamples: int = 1000,
+        seed: int = 0,
+        min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
+        threads: int | None = None,
+    ) -> MetricIntervals:
+        """Return confidence intervals of all metrics, by resampling the images.
+
+        See :func:`detap.analysis.intervals.metric_intervals`.
+        """
+        return metric_intervals(
+            self,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            min_ground_truths=min_ground_truths,
+            threads=threads,
+        )
+
+    def matches_table(self, *, iou: float | None = None) -> Columns:
+        """Return a row per detection and per missed ground truth, as columns.
+
+        See :func:`detap.analysis.matches_table.matches_table`.
+        """
+        return matches_table(self, iou=iou)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON report; undefined metrics are None."""
+        return as_dict(detection_report(self))
+
+    def to_page(self) -> str:
+        """Return the HTML page of ``detap report``, without images.
+
+        Raises
+        ------
+        UsageError
+            If the extra ``detap[report]`` is not installed.
+        """
+        return WRITERS["html"].render(detection_report(self), Style())
+
+    def to_dataframe(self) -> "DataFrame":
+        """Return one row per class as a pandas DataFrame; NaN if undefined.
+
+        Raises
+        ------
+        UsageError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError(
+                "to_dataframe needs pandas: pip install pandas; table() has the same without it"
+            ) from None
+        return pandas.DataFrame(self.table())
+
+    def plot(self, name: str = "precision-recall") -> "Axes":
+        """Draw a figure of ``detap eval --plots`` with matplotlib's pyplot and return its axes.
+
+        ``plt.show()`` and notebooks show it; ``axes.figure.savefig(path)`` saves it.
+
+        Parameters
+        ----------
+        name : {"precision-recall", "miss-rate", "froc", "errors", "operating-point", "confusion", \
+"calibration"}
+
+        Raises
+        ------
+        UsageError
+            If matplotlib is not installed, or there is no such figure.
+        """
+        return plot(self, name)
+
+
+def with_analyses(result: results.Result) -> Result:
+    """Return a result with the methods of the public class."""
+    values = {field.name: getattr(result, field.name) for field in fields(result)}
+    return Result(**values | {"full": result.full and with_analyses(result.full)})
 
 
 def evaluate(
@@ -141,119 +262,4 @@ def evaluate(
     for note in result.notes:
         if note.severity == "warning":
             warnings.warn(DetapWarning(note), stacklevel=2)
-    return result
-
-
-def score_tables(
-    ground_truth: GroundTruth,
-    detections: Detections,
-    protocol: Protocol | str = "coco",
-    *,
-    matches: bool = False,
-    match_table: bool = False,
-    curves: bool = True,
-    **options: Any,
-) -> Result:
-    """Evaluate like :func:`evaluate`, without warnings and sanity notes; `options` of `prepare`.
-
-    For callers that score the same tables repeatedly, such as subsets or other orders.
-    """
-    run, selection, classes = prepare(ground_truth, detections, protocol, **options)
-    resolved = run.protocol
-    pairs = all_area_iou_pairs(resolved) if matches else run.area_iou_pairs if match_table else None
-    result = name_scores(run, run.evaluate(match_table=pairs, curves=curves), classes)
-    return replace(result, selection=selection)
-
-
-def prepare(
-    ground_truth: GroundTruth,
-    detections: Detections,
-    protocol: Protocol | str = "coco",
-    *,
-    classes: Iterable[Name] | None = None,
-    images: Iterable[Name] | None = None,
-    threads: int | None = None,
-    check_formats: bool = True,
-) -> tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]:
-    """Check tables; return their run, the selection, and the classes to report if not all."""
-    resolved = Protocol.of(protocol)
-    extra_images = "error" if images is None else "drop"
-    detections = detections.reindex_like(ground_truth, extra_images=extra_images)
-    if not detections.has_scores:
-        detections, resolved = unscored().settle_scores(ground_truth, detections, resolved)
-    if resolved.metrics:
-        metrics.summary(resolved)  # raises if a name is unknown
-    check_units(ground_truth, detections)
-    _check_units(ground_truth, resolved)
-    if check_formats:
-        boxes = resolved.iou_type == "bbox"
-        notes = check_boxes(ground_truth, detections, boxes=boxes)
-        if notes:
-            detections = replace(detections, notes=(*detections.notes, *notes))
-    selection = selected_classes = None
-    if classes is not None or images is not None:
-        selection = Selection.of(ground_truth, detections, classes, images)
-        pooled, selected_classes = None, selection.classes
-        if resolved.class_agnostic:
-            pooled, selected_classes = selected_classes, None
-        ground_truth, detections = select(
-            ground_truth, detections, classes=pooled, images=selection.images
-        )
-    return EvaluationRun(ground_truth, detections, resolved, threads), selection, selected_classes
-
-
-def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
-    """Raise InputError if pixels are required but image sizes are unknown."""
-    if not of_unknown_size(ground_truth):
-        return
-    for set_value, reason, hint in (
-        (protocol.inclusive_pixels, "counts whole pixels", "--no-inclusive-pixels"),
-        (
-            len(protocol.area_ranges) > 1 and not protocol.relative_areas,
-            "has area ranges in pixels",
-            "--area-ranges none",
-        ),
-        (protocol.min_height, "requires heights in pixels", ""),
-    ):
-        if set_value:
-            cause = f"the protocol {protocol.name} {reason}"
-            raise InputError(unsized_problem(ground_truth, cause, hint))
-
-
-def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
-    """Return the result on some images, reusing the match table if possible."""
-    names = frozenset(images)
-    full = result if result.full is None else result.full
-    source = full._run
-    numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
-    truth, detections = select(source.ground_truth, source.detections, images=names)
-    run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
-    if result.protocol.ranks_detections and not result.protocol.matches_by_limit:
-        scores = accumulate(full.match_table.select_images(numbers), threads=threads)
-    else:
-        scores = run.evaluate()
-    subset = name_scores(run, scores, None if full is result else result.classes)
-    return replace(subset, selection=result.selection)
-
-
-def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = None) -> Result:
-    """Return the result of another protocol with the same matching."""
-    run = result._run
-    if scores is None:
-        params = match_params(protocol)
-        scores = accumulate(result.match_table, params=params, threads=run.threads)
-    if protocol.matches_by_limit:
-        scores = scores._replace(recall=result.recall)
-    reaccumulated = result_of(run, protocol, result.classes, scores, result.notes)
-    return replace(reaccumulated, selection=result.selection)
-
-
-def name_scores(run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
-    """Return the named result of scores, optionally of some classes."""
-    notes = (*run.table_notes(), *run.score_notes(scores))
-    full = result_of(run, run.protocol, run.classes, scores, notes)
-    if classes is None:
-        return full
-    labels = np.flatnonzero(name_mask("class", run.classes, classes)).tolist()
-    selected_classes = name_scores(SelectedClasses(run, labels), scores.select_classes(labels))
-    return replace(selected_classes, full=full)
+    return with_analyses(result)

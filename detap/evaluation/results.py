@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from itertools import product
 from math import nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +15,18 @@ from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.arrays import Scores
 from detap.core.interpolated import Interpolated
+from detap.core.jaccard import JaccardCounts
+from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import accumulate
-from detap.display import WRITER, Displayed, one_line, summary_line
+from detap.display import Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
+from detap.evaluation.selection import Selection
 from detap.io.digest import sha256_of_names
 from detap.metrics.metric import MetricSpec, averages_of_absent
 from detap.protocols import Protocol
-from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.notes import EXTRA_IMAGES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
-
-    from detap.analysis.calibration import Calibration
-    from detap.analysis.confusion import Confusion, Rule
-    from detap.analysis.errors import Convention, Errors
-    from detap.analysis.intervals import MetricIntervals
-    from detap.analysis.operating import OperatingPoint
-    from detap.core.jaccard import JaccardCounts
-    from detap.core.match_table import AreaIouPair, MatchTable
-    from detap.evaluation.selection import Selection
 
 Counts = NDArray[np.int64]
 
@@ -149,8 +137,8 @@ within_max_dets : (K,) int64
     _positives: Counts
     _interpolated: Interpolated
     _run: EvaluationRun
-    _match_table: "MatchTable | None" = None
-    selection: "Selection | None" = None
+    _match_table: MatchTable | None = None
+    selection: Selection | None = None
     full: "Result | None" = None
 
     def __repr__(self) -> str:
@@ -310,7 +298,7 @@ within_max_dets : (K,) int64
         return np.where(self.in_group(metric.group), counts, 0) if metric.group else counts
 
     @cached_property
-    def match_table(self) -> "MatchTable":
+    def match_table(self) -> MatchTable:
         """The per-detection match results as bits over the thresholds, computed on first access.
 
         Its rows are those of ``detections``. Matched ground truths are kept for the first area
@@ -323,7 +311,7 @@ within_max_dets : (K,) int64
         """
         return self._match_table or self._match(())
 
-    def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
+    def match_table_for(self, *area_iou_pairs: AreaIouPair) -> MatchTable:
         """Return the match table with matched ground truths of some pairs.
 
         Parameters
@@ -369,7 +357,7 @@ within_max_dets : (K,) int64
         """Results of :meth:`matched_iou` and :meth:`jaccard_counts`."""
         return {}
 
-    def jaccard_counts(self, metric: MetricSpec) -> "JaccardCounts":
+    def jaccard_counts(self, metric: MetricSpec) -> JaccardCounts:
         """Return the matches of each image for the Jaccard index at a metric's threshold.
 
         Raises
@@ -385,7 +373,7 @@ within_max_dets : (K,) int64
         counts: JaccardCounts = self._computed[threshold]
         return counts
 
-    def _match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
+    def _match(self, area_iou_pairs: tuple[AreaIouPair, ...]) -> MatchTable:
         self.protocol.require_score_matching(_SCORE_MATCHING)
         return self._run.match_table(area_iou_pairs)
 
@@ -404,7 +392,7 @@ within_max_dets : (K,) int64
             match_table.max_iou,
         )
 
-    def with_matches(self) -> "Result":
+    def with_matches(self) -> Self:
         """Return the same result with its matches."""
         if self.matches is not None:
             return self
@@ -429,134 +417,9 @@ within_max_dets : (K,) int64
             for t in range(len(self.protocol.iou_thresholds))
         ]
 
-    def errors(
-        self, convention: "Convention" = "protocol", *, iou: float | None = None
-    ) -> "Errors":
-        """Return the errors by TIDE type, with the AP gained if fixed.
-
-        See :func:`detap.analysis.errors.errors`.
-        """
-        from detap.analysis.errors import errors
-
-        return errors(self, convention, iou=iou)
-
-    def confusion(
-        self,
-        rule: "Rule" = "protocol",
-        *,
-        score: float | None = None,
-        iou: float | None = None,
-    ) -> "Confusion":
-        """Return the confusion matrix.
-
-        See :func:`detap.analysis.confusion.confusion`.
-        """
-        from detap.analysis.confusion import confusion
-
-        return confusion(self, rule, score=score, iou=iou)
-
-    def operating_point(
-        self, score: float | None = None, *, iou: float | None = None
-    ) -> "OperatingPoint":
-        """Return precision, recall and F1 at a score threshold, or at the best F1.
-
-        See :func:`detap.analysis.operating.sweeps` for all score thresholds.
-        """
-        from detap.analysis.operating import operating_point
-
-        return operating_point(self, "best" if score is None else score, iou=iou)
-
-    def calibration(self, *, bins: int = 10, iou: float | None = None) -> "Calibration":
-        """Return the calibration of the scores.
-
-        See :func:`detap.analysis.calibration.calibration`.
-        """
-        from detap.analysis.calibration import calibration
-
-        return calibration(self, bins=bins, iou=iou)
-
-    def intervals(
-        self,
-        confidence: float = 0.95,
-        *,
-        resamples: int = 1000,
-        seed: int = 0,
-        min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
-        threads: int | None = None,
-    ) -> "MetricIntervals":
-        """Return confidence intervals of all metrics, by resampling the images.
-
-        See :func:`detap.analysis.intervals.metric_intervals`.
-        """
-        from detap.analysis.intervals import metric_intervals
-
-        return metric_intervals(
-            self,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-            min_ground_truths=min_ground_truths,
-            threads=threads,
-        )
-
-    def matches_table(self, *, iou: float | None = None) -> "dict[str, NDArray[Any]]":
-        """Return a row per detection and per missed ground truth, as columns.
-
-        See :func:`detap.analysis.matches_table.matches_table`.
-        """
-        from detap.analysis.matches_table import matches_table
-
-        return matches_table(self, iou=iou)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report; undefined metrics are None."""
-        record: dict[str, Any] = import_module(WRITER).to_dict(self)
-        return record
-
-    def to_page(self) -> str:
-        """Return the HTML page of ``detap report``, without images.
-
-        Raises
-        ------
-        UsageError
-            If the extra ``detap[report]`` is not installed.
-        """
-        page: str = import_module(WRITER).to_page(self)
-        return page
-
-    def table(self) -> "list[dict[str, str | int | float | None]]":
+    def table(self) -> list[dict[str, str | int | float | None]]:
         """Return one row per class: name, id, metrics and counts; NaN if undefined."""
         return class_rows(self)
-
-    def to_dataframe(self) -> "DataFrame":
-        """Return one row per class as a pandas DataFrame; NaN if undefined.
-
-        Raises
-        ------
-        UsageError
-            If pandas is not installed.
-        """
-        frame: DataFrame = import_module(WRITER).to_dataframe(self)
-        return frame
-
-    def plot(self, name: str = "precision-recall") -> "Axes":
-        """Draw a figure of ``detap eval --plots`` with matplotlib's pyplot and return its axes.
-
-        ``plt.show()`` and notebooks show it; ``axes.figure.savefig(path)`` saves it.
-
-        Parameters
-        ----------
-        name : {"precision-recall", "miss-rate", "froc", "errors", "operating-point", "confusion", \
-"calibration"}
-
-        Raises
-        ------
-        UsageError
-            If matplotlib is not installed, or there is no such figure.
-        """
-        from detap.report.writers.plots import plot
-
-        return plot(self, name)
 
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.match_table.ranking.of_class(label)
@@ -634,7 +497,7 @@ def result_of(
     )
 
 
-def all_area_iou_pairs(protocol: Protocol) -> "tuple[AreaIouPair, ...]":
+def all_area_iou_pairs(protocol: Protocol) -> tuple[AreaIouPair, ...]:
     """Return all pairs of area range and threshold, by index."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 

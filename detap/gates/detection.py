@@ -18,8 +18,8 @@ from detap.analysis.bootstrap import (
 from detap.analysis.intervals import MetricIntervals, metric_intervals
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.errors import UnknownNameError, UsageError
-from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
+from detap.evaluation.scoring import on_images
 from detap.gates.baseline import drop_threshold_columns
 from detap.gates.checks import Gate, Interval, Intervals
 from detap.gates.config import CHANGES, RULES, GateConfig, Limit

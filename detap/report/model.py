@@ -5,15 +5,12 @@ Undefined numbers are NaN. Names are not escaped: each writer escapes them for i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from detap._version import __version__
 from detap.errors import Note
-
-if TYPE_CHECKING:
-    from detap.analysis.bootstrap import PairedResamples
-    from detap.evaluation.results import Result
-    from detap.formats.image_folders import ImageFolder
+from detap.evaluation.results import Result
+from detap.formats.image_folders import ImageFolder
 
 Cell = str | int | float | None
 """A value of a table."""
@@ -113,12 +110,12 @@ class DataFolder(NamedTuple):
 class PageSource:
     """The result behind a report, for the HTML page."""
 
-    result: "Result"
-    before: "Result | None" = None  # of an earlier detector on the same ground truth
+    result: Result
+    before: Result | None = None  # of an earlier detector on the same ground truth
     record: Mapping[str, Any] | None = None  # an earlier JSON report
     earlier: str = ""  # the name of the earlier detector or report
-    resamples: "PairedResamples | None" = None  # of both detectors, drawn for gates
-    pictures: "ImageFolder | None" = None
+    resamples: Any = None  # `PairedResamples` of both detectors, drawn for gates
+    pictures: ImageFolder | None = None
     file_names: Mapping[str, str] = field(default_factory=dict)  # by image name
     data_folder: DataFolder | None = None  # None to embed the images' data
 

@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 
 from detap.errors import UsageError
+from detap.evaluation.detection import Result
 from detap.evaluation.loop.batches import BOX_FORMATS
 from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.results import Result
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import RECALL_GRIDS
 from detap.report.writers.plots import plot_steps

@@ -7,8 +7,8 @@ Callbacks receive the validator, but not the predictions. So ``on_val_start`` wr
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from detap.evaluation.detection import Result
 from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.results import Result
 from detap.protocols import Protocol
 
 

@@ -11,7 +11,7 @@ import pytest
 import detap
 from detap.analysis.explanation.numbers import Tables, is_applicable
 from detap.analysis.explanation.protocol_search import TargetValue, protocol_search
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.protocols import PRESETS, Protocol
 from detap.report.sections.explanation import protocol_search_report
 from tests.formats.voc_files import write

@@ -23,7 +23,7 @@ from detap.analysis.explanation.numbers import (
 )
 from detap.analysis.explanation.protocol_diff import ProtocolDiff, protocol_diff, walk_combinations
 from detap.errors import UnknownNameError, UsageError
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.protocols import PRESETS, Protocol, protocol
 from detap.protocols.fields import AreaRange
 from detap.protocols.steps import steps

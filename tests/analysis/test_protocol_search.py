@@ -9,7 +9,7 @@ from detap.analysis.explanation import protocol_search as module
 from detap.analysis.explanation.numbers import Tables
 from detap.analysis.explanation.protocol_search import ProtocolMatch, TargetValue, protocol_search
 from detap.errors import UnknownNameError, UsageError
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.protocols import PRESETS, Protocol
 from tests.analysis.test_protocol_diff import difficult
 

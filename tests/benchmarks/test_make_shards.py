@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.scripts.make_shards import PER_IMAGE, TRUTHS, write_shard
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.formats import read_detections, read_ground_truth
 from tests.conftest import ROOT
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detap import evaluate
 from detap.analysis.confusion import Confusion
-from detap.evaluation.results import Result
+from detap.evaluation.detection import Result
 from detap.formats import read_detections, read_ground_truth
 from tests.browser.pages import NARROW, WIDE, Open, fragment_of
 from tests.browser.test_images import CASES, page_of

@@ -8,7 +8,7 @@ import pytest
 
 import detap
 from detap.analysis.confusion import confusion
-from detap.evaluation.results import Result
+from detap.evaluation.detection import Result
 from tests.browser.pages import NARROW, Open, audit
 from tests.browser.test_confusion import shown_matrix
 from tests.coco import results_of, truth_of

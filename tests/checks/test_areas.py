@@ -8,7 +8,7 @@ import pytest
 import detap
 from detap.checks.statistics import examine
 from detap.checks.tables import area_notes
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 
 SIDES = np.random.default_rng(0).uniform(5, 200, (40, 2))
 BOX = SIDES.prod(axis=1)

@@ -19,8 +19,10 @@ from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
-from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
-from detap.evaluation.sanity_notes import comparison_notes, mismatch_notes_of
+from detap.evaluation.detection import evaluate
+from detap.evaluation.sanity_notes import add_sanity_notes, comparison_notes, mismatch_notes_of
+from detap.evaluation.scoring import score_tables
+from detap.evaluation.selection import select
 from detap.formats.catalogue import format_named
 from detap.formats.coco import format as coco
 from detap.formats.read import detections_from

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import UsageError
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.protocols import Protocol, protocol
 from detap.testing import assert_detections
 from tests.cases import Case, cases

@@ -238,7 +238,7 @@ def test_a_name_is_looked_up(dotted: str, there: bool) -> None:
     assert exists(dotted) == there
 
 
-ATTRIBUTES = {*dir(Result), *Result.__annotations__}
+ATTRIBUTES = {*dir(Result), *Result.__dataclass_fields__}
 
 
 def test_the_table_of_results_names_their_attributes() -> None:

@@ -16,8 +16,8 @@ import detap
 from detap.analysis.bootstrap import Weights, resampled
 from detap.analysis.rankings import over_rankings
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.evaluation.detection import score_tables
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import score_tables
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command
 

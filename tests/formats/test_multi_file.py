@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError, Problem, UsageError
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.formats import read_detections, read_ground_truth
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS

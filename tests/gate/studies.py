@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from detap import evaluate
 from detap.analysis.bootstrap import Draws, Resampled, draw_weights, leave_out, resampled
-from detap.evaluation.results import Result
+from detap.evaluation.detection import Result
 from detap.tables.detection import Detections, GroundTruth
 from tests.gate.simulation import EVEN, GOOD, RARE, Quality, World, boxes, true_drop
 

@@ -14,8 +14,8 @@ import pytest
 
 import detap as package
 from detap.analysis.comparison import compare
-from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import on_images, score_tables
 from detap.protocols import protocol
 from tests.cli.conftest import Ended
 from tests.gate.test_resampling import IMAGES, scene

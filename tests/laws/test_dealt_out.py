@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core.matching import accumulate
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.protocols import Protocol
 from tests.cases import Case, cases, crowded_cases
 from tests.laws.test_match_table import any_protocol, assert_same_scores

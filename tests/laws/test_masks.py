@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
-from detap.evaluation.detection import evaluate, on_images
+from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol

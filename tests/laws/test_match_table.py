@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from detap.core.arrays import Scores
 from detap.core.matching import accumulate
 from detap.errors import UsageError
-from detap.evaluation.detection import evaluate, on_images, select
+from detap.evaluation.detection import evaluate
+from detap.evaluation.scoring import on_images
+from detap.evaluation.selection import select
 from detap.protocols import Protocol, protocol
 from tests.cases import MORE, RANKED, Case, cases
 from tests.parity.compare import assert_same_bits

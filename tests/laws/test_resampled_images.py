@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.bootstrap import Weights, resampled
-from detap.evaluation.detection import evaluate, on_images
+from detap.evaluation.detection import evaluate
+from detap.evaluation.scoring import on_images
 from detap.protocols import protocol
 from tests.cases import Case, cases
 from tests.laws import test_lrp as lrp

@@ -18,8 +18,8 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import label_errors
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
-from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.results import Result, class_rows
+from detap.evaluation.scoring import on_images, score_tables
 from detap.evaluation.selection import shrink
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth

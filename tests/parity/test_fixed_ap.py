@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import detap
 from detap.errors import UsageError
-from detap.evaluation.detection import evaluate, score_tables
+from detap.evaluation.detection import evaluate
+from detap.evaluation.scoring import score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import Case, cases

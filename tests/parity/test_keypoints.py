@@ -17,8 +17,9 @@ from pycocotools.cocoeval import COCOeval
 
 from detap.analysis.crosscheck import cross_check
 from detap.errors import UsageError
-from detap.evaluation.detection import evaluate, on_images
+from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
+from detap.evaluation.scoring import on_images
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 from tests.parity.compare import assert_numbers, assert_same_bits

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from detap import metrics
 from detap.core import kitti
 from detap.errors import UsageError
-from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.loop.evaluator import Evaluator
+from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

@@ -20,7 +20,9 @@ from detap import metrics
 from detap.analysis.bootstrap import draw_weights, resampled
 from detap.analysis.image_results import image_results
 from detap.errors import InputError, UsageError
-from detap.evaluation.detection import Result, evaluate, on_images, select
+from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.scoring import on_images
+from detap.evaluation.selection import select
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.gates.detection import Scored

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from detap.core.matching import accumulate
 from detap.errors import UsageError
-from detap.evaluation.detection import Result, evaluate, on_images, select
+from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.scoring import on_images
+from detap.evaluation.selection import select
 from detap.evaluation.tie_range import tie_range
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.evaluation.detection import Result, evaluate, select
+from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.selection import select
 from detap.formats import read_detections, read_ground_truth
 from detap.tables.detection import Detections, GroundTruth
 

@@ -10,7 +10,8 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.scoring import on_images
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
 

@@ -23,7 +23,7 @@ NEEDED = (
     "detap.cli.commands.check",
     "detap.cli.commands.compare",
     "detap.cli.commands.eval",
-    "detap.evaluation.detection",
+    "detap.evaluation.scoring",
     "detap.evaluation.overlaps.keypoints",
     "detap.evaluation.overlaps.masks",
     "detap.formats.coco.results",

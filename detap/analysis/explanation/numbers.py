@@ -11,9 +11,10 @@ from detap.core.match_table import MatchTable
 from detap.core.matching import accumulate
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
-from detap.evaluation.detection import Result, reaccumulate, score_tables
 from detap.evaluation.match import match_params
 from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
+from detap.evaluation.results import Result
+from detap.evaluation.scoring import reaccumulate, score_tables
 from detap.metrics.metric import Accumulated, MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.fields import AreaRange, protocol_fields

@@ -22,7 +22,8 @@ from detap.analysis.explanation.numbers import (
 )
 from detap.decimals import fraction, to_fraction
 from detap.errors import UsageError
-from detap.evaluation.detection import Result, score_tables
+from detap.evaluation.results import Result
+from detap.evaluation.scoring import score_tables
 from detap.protocols import Protocol
 from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, compared_fields
 

@@ -32,8 +32,8 @@ from detap.cli.run_reports import (
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
-from detap.evaluation.detection import add_sanity_notes
 from detap.evaluation.run import unscored
+from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.gates.config import RULES
 from detap.io.paths import STDIN
 from detap.protocols import Protocol

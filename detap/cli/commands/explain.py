@@ -36,8 +36,7 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Integer
 from detap.errors import UsageError
-from detap.evaluation.detection import select
-from detap.evaluation.selection import Selection
+from detap.evaluation.selection import Selection, select
 from detap.gates.baseline import read_baseline
 from detap.protocols import Protocol
 from detap.report.model import Report

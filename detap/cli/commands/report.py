@@ -24,9 +24,8 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import Note, UsageError
 from detap.escaping import escape
-from detap.evaluation.detection import add_sanity_notes
 from detap.evaluation.results import Result
-from detap.evaluation.sanity_notes import comparison_notes
+from detap.evaluation.sanity_notes import add_sanity_notes, comparison_notes
 from detap.formats.base import Format
 from detap.formats.image_folders import ImageFolder
 from detap.gates.baseline import differences, read_baseline

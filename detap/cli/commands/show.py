@@ -17,7 +17,7 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Text
-from detap.evaluation.detection import score_tables
+from detap.evaluation.scoring import score_tables
 from detap.report.sections.image import image_report
 from detap.text_input import parse_fraction
 

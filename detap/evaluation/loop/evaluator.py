@@ -6,7 +6,6 @@ Updates only store rows, so they are fast; matching follows in `compute`.
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from hashlib import blake2b
 from itertools import chain, islice
 from threading import Lock
@@ -17,10 +16,10 @@ import numpy as np
 from detap._version import __version__
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.conditions import ignored_by_condition
-from detap.evaluation.detection import evaluate, score_tables
+from detap.evaluation.detection import Result, evaluate, with_analyses
 from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, Table
 from detap.evaluation.overlaps.boxes import missing_shapes, refuse_polygons
-from detap.evaluation.results import Result
+from detap.evaluation.scoring import score_tables
 from detap.evaluation.selection import name_mask
 from detap.io.problems import check_choice, check_list
 from detap.protocols import Protocol
@@ -340,9 +339,11 @@ class Evaluator:
                 _refuse("no image was updated", "update each batch of the loop")
             truth, detections = self._tables()
             images = None if len(self._seen) == len(truth.images) else [*self._seen]
-        run = score_tables if self._checked else partial(evaluate, as_is=self.as_is)
+        tables = truth, detections, self.protocol
         options: Any = {"classes": classes, "images": images, "threads": threads}
-        result = run(truth, detections, self.protocol, **options)
+        if self._checked:
+            return with_analyses(score_tables(*tables, **options))
+        result = evaluate(*tables, as_is=self.as_is, **options)
         self._checked = True
         return result
 

@@ -1,16 +1,14 @@
-"""Results and tables in Python: as text, as HTML for notebooks, as a dict or a data frame."""
+"""Results and tables in Python: as text, and as HTML for notebooks."""
 
 import html
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import Result
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of
 from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_grid
 from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
@@ -21,12 +19,8 @@ from detap.report.sections.detectors import detectors_report
 from detap.report.sections.intervals import with_intervals
 from detap.report.sections.ranking import classification_report, retrieval_report
 from detap.report.writers import text
-from detap.report.writers.json import as_dict
-from detap.report.writers.registry import WRITERS, Style
+from detap.report.writers.registry import Style
 from detap.tables.detection import Detections, GroundTruth
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MOST_ROWS = 100
 """Rows of a table that are all shown; of more, the first and last :data:`ENDS`."""
@@ -34,28 +28,6 @@ MOST_ROWS = 100
 ENDS = 5
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-
-
-def to_dict(result: Result) -> dict[str, Any]:
-    """Return the JSON report of a result as a dict; undefined numbers are None."""
-    return as_dict(detection_report(result))
-
-
-def to_page(result: Result) -> str:
-    """Return the HTML page of a result."""
-    return WRITERS["html"].render(detection_report(result), Style())
-
-
-def to_dataframe(result: Result) -> "DataFrame":
-    """Return the class rows of the JSON report; undefined numbers are NaN."""
-    try:
-        import pandas
-    except ImportError:
-        raise UsageError(
-            "to_dataframe needs pandas: pip install pandas; table() has the same without it"
-        ) from None
-
-    return pandas.DataFrame(result.table())
 
 
 def to_text(value: Any) -> str:
