@@ -11,7 +11,7 @@ from detap.cli import main
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS
 from tests.formats import exports
-from tests.formats import test_mixed_folders as mixed
+from tests.formats import small_files as small
 from tests.formats.voc_files import write
 
 SIZE: dict[str, Any] = {"image_size": "200x100", "format": "yolo"}
@@ -69,13 +69,13 @@ def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:
 # --- formats that name their coordinates
 
 NAMED = {
-    "cvat": mixed.cvat,
-    "labelme": mixed.labelme,
-    "openimages": mixed.open_images,
-    "tfcsv": mixed.tfcsv,
-    "supervisely": mixed.supervisely,
-    "dota": mixed.dota,
-    "voc": mixed.voc,
+    "cvat": small.cvat,
+    "labelme": small.labelme,
+    "openimages": small.open_images,
+    "tfcsv": small.tfcsv,
+    "supervisely": small.supervisely,
+    "dota": small.dota,
+    "voc": small.voc,
 }
 COORDINATES = {
     "cvat": r"CVAT files, which name their coordinates \(xtl, ytl, xbr, ybr\)",
@@ -90,7 +90,7 @@ COORDINATES = {
 
 def named(folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
     box = (0.02, 0.05, 0.22, 0.55) if name == "openimages" else (1, 2, 11, 22)
-    for file, content in NAMED[name]("a", "dog", box).items():
+    for file, content in NAMED[name](("a",), "dog", box).items():
         exports.write(folder / "gt" / file, content)
     write(folder, {"sizes.csv": "image,width,height\na,50,40\n"})
     sizes = {"image_sizes": folder / "sizes.csv"} if name == "openimages" else {}

@@ -1,7 +1,5 @@
 """The search for the images of a ground truth without --images, in the layouts that tools write."""
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,158 +13,32 @@ from detap.formats.catalogue import FORMATS  # noqa: E402
 from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
 from detap.formats.read import ground_truth_from  # noqa: E402
 from detap.report.page.pictures import ImageFile, find_folder  # noqa: E402
+from tests.formats import small_files as small  # noqa: E402
+from tests.formats.exports import write  # noqa: E402
+from tests.formats.small_files import Corners, Make, Stems, below  # noqa: E402
 from tests.report.page.cases import images_of, pictures_of  # noqa: E402
 
-SIZE = (64, 48)
 BOX = (4, 6, 30, 40)  # x1 y1 x2 y2
 STEMS = ("a", "b", "c")
 
 
-def put(path: Path, text: object) -> None:
-    """Write text, or JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text if isinstance(text, str) else json.dumps(text), "utf-8")
+def put(path: Path, made: Make) -> None:
+    """Write ground truth with a cat in each image: in a folder, or as a file of this path."""
+    box = (0.1, 0.1, 0.5, 0.9) if made is small.open_images else BOX
+    for name, content in made(STEMS, "cat", box).items():
+        write(path if path.suffix else path / name, content)
 
 
 def draw(folder: Path, names: tuple[str, ...] = ("a.jpg", "b.jpg", "c.jpg")) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", SIZE, (200, 30, 60)).save(folder / name)
-
-
-def coco(path: Path, file_name: str = "{}.jpg") -> None:
-    """Write COCO ground truth with one cat in each image."""
-    x1, y1, x2, y2 = BOX
-    box = [x1, y1, x2 - x1, y2 - y1]
-    images = [
-        {"id": n, "file_name": file_name.format(stem), "width": SIZE[0], "height": SIZE[1]}
-        for n, stem in enumerate(STEMS, 1)
-    ]
-    objects = [
-        {"id": n, "image_id": n, "category_id": 1, "bbox": box, "area": 884, "iscrowd": 0}
-        for n in range(1, 4)
-    ]
-    categories = [{"id": 1, "name": "cat"}]
-    put(path, {"images": images, "annotations": objects, "categories": categories})
-
-
-def voc(folder: Path) -> None:
-    box = "".join(
-        f"<{k}>{v}</{k}>" for k, v in zip(("xmin", "ymin", "xmax", "ymax"), BOX, strict=True)
-    )
-    for stem in STEMS:
-        put(
-            folder / f"{stem}.xml",
-            f"<annotation><filename>{stem}.jpg</filename>"
-            f"<size><width>{SIZE[0]}</width><height>{SIZE[1]}</height><depth>3</depth></size>"
-            f"<object><name>cat</name><bndbox>{box}</bndbox></object></annotation>",
-        )
-
-
-def yolo(folder: Path, stems: tuple[str, ...] = STEMS) -> None:
-    put(folder / "classes.txt", "cat\n")
-    for stem in stems:
-        put(folder / f"{stem}.txt", "0 0.25 0.5 0.4 0.7\n")
-
-
-def labelme(folder: Path, image_path: str = "{}.jpg") -> None:
-    shape = {"label": "cat", "shape_type": "rectangle", "points": [BOX[:2], BOX[2:]]}
-    for stem in STEMS:
-        record = {"imagePath": image_path.format(stem), "shapes": [shape], "imageData": None}
-        size = {"imageWidth": SIZE[0], "imageHeight": SIZE[1]}
-        put(folder / f"{stem}.json", {"version": "5.0.1", "flags": {}, **record, **size})
-
-
-def cvat(path: Path, name: str) -> None:
-    corners = " ".join(f'{k}="{v}"' for k, v in zip(("xtl", "ytl", "xbr", "ybr"), BOX, strict=True))
-    images = "".join(
-        f'<image id="{n}" name="{name.format(stem)}" width="{SIZE[0]}" height="{SIZE[1]}">'
-        f'<box label="cat" occluded="0" {corners}></box></image>'
-        for n, stem in enumerate(STEMS)
-    )
-    put(path, f"<annotations><version>1.1</version>{images}</annotations>")
-
-
-def kitti(folder: Path) -> None:
-    for stem in STEMS:
-        numbers = " ".join(map(str, BOX))
-        put(folder / f"{stem}.txt", f"cat 0 0 0 {numbers} -1 -1 -1 -1 -1 -1 -1\n")
-
-
-def dota(folder: Path) -> None:
-    x1, y1, x2, y2 = BOX
-    for stem in STEMS:
-        put(folder / f"{stem}.txt", f"{x1} {y1} {x2} {y1} {x2} {y2} {x1} {y2} cat 0\n")
-
-
-def open_images(path: Path) -> None:
-    rows = [f"{stem},cat,0.1,0.5,0.1,0.9,0,0,0,0,0" for stem in STEMS]
-    header = "ImageID,LabelName,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,"
-    put(path, "\n".join([header + "IsInside", *rows, ""]))
-
-
-def tfcsv(path: Path) -> None:
-    rows = "".join(f"{stem}.jpg,cat,{','.join(map(str, BOX))}\n" for stem in STEMS)
-    put(path, f"filename,class,xmin,ymin,xmax,ymax\n{rows}")
-
-
-def createml(path: Path, file_name: str = "{}.jpg") -> None:
-    x1, y1, x2, y2 = BOX
-    center = {"x": (x1 + x2) / 2, "y": (y1 + y2) / 2, "width": x2 - x1, "height": y2 - y1}
-    items = [{"label": "cat", "coordinates": center}]
-    put(path, [{"image": file_name.format(stem), "annotations": items} for stem in STEMS])
-
-
-def via(path: Path) -> None:
-    x1, y1, x2, y2 = BOX
-    shape = {"name": "rect", "x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1}
-    region = {"shape_attributes": shape, "region_attributes": {"kind": "cat"}}
-    put(path, {s: {"filename": f"{s}.jpg", "size": 1, "regions": [region]} for s in STEMS})
-
-
-def datumaro(path: Path) -> None:
-    x1, y1, x2, y2 = BOX
-    box = {"type": "bbox", "label_id": 0, "bbox": [x1, y1, x2 - x1, y2 - y1]}
-    items = [{"id": stem, "annotations": [box], "image": {"size": SIZE[::-1]}} for stem in STEMS]
-    put(path, {"categories": {"label": {"labels": [{"name": "cat"}]}}, "items": items})
-
-
-def supervisely(folder: Path) -> None:
-    points = {"exterior": [BOX[:2], BOX[2:]], "interior": []}
-    thing = {"classTitle": "cat", "geometryType": "rectangle", "points": points}
-    size = {"height": SIZE[1], "width": SIZE[0]}
-    for stem in STEMS:
-        put(folder / f"{stem}.jpg.json", {"size": size, "objects": [thing]})
-
-
-def label_studio(path: Path) -> None:
-    x1, y1, x2, y2 = (100 * n / side for n, side in zip(BOX, SIZE * 2, strict=True))
-    value = {"x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1, "rectanglelabels": ["cat"]}
-    region: dict[str, Any] = {"type": "rectanglelabels", "value": value}
-    region |= {"original_width": SIZE[0], "original_height": SIZE[1]}
-    put(
-        path,
-        [
-            {
-                "data": {"image": f"/data/upload/1/0a1b2c3d-{stem}.jpg"},
-                "annotations": [{"result": [region]}],
-            }
-            for stem in STEMS
-        ],
-    )
-
-
-def darknet(root: Path) -> None:
-    yolo(root / "obj_val_data")
-    put(root / "obj.names", "cat\n")
-    put(root / "obj.data", "names = data/obj.names\nval = data/val.txt\n")
-    put(root / "val.txt", "".join(f"data/obj_val_data/{stem}.jpg\n" for stem in STEMS))
+        Image.new("RGB", small.SIZE, (200, 30, 60)).save(folder / name)
 
 
 def detections(folder: Path) -> Path:
     """Write class files, which match any format by image stem."""
-    text = "".join(f"{stem} 0.9 40 6 60 20\n" for stem in STEMS)
-    put(folder / "dt" / "cat.txt", text)
+    text = "".join(f"{stem} 0.9 35 6 48 20\n" for stem in STEMS)
+    write(folder / "dt" / "cat.txt", text)
     return folder / "dt"
 
 
@@ -179,84 +51,76 @@ def report(folder: Path, gt: str, *words: object) -> dict[str, bool]:
     return {name: str(n) in shown for n, name in enumerate(images_of(page)["names"])}
 
 
-def roboflow(root: Path) -> None:
-    yolo(root / "valid/labels")
-    yaml = "train: ../train/images\nval: ../valid/images\nnames: [cat]\n"
-    put(root / "data.yaml", yaml)
+def two_folders(stems: Stems, label: str, box: Corners) -> dict[str, Any]:
+    files: dict[str, Any] = {"data.yaml": "val: [1/images, 2/images]\nnames: [cat]\n"}
+    for folder, some in (("1/labels", stems[:2]), ("2/labels", stems[2:])):
+        files |= below(folder, small.yolo)(some, label, box)
+    return files
 
 
-def yaml_elsewhere(root: Path) -> None:
-    yolo(root / "set/labels/val")
-    put(root / "yaml/data.yaml", "path: ../set\nval: images/val\nnames: [cat]\n")
+def called(made: Make, picture: str) -> Make:
+    """Return what makes ground truth that names its images so."""
+    return lambda *content: made(*content, picture)  # type: ignore[call-arg]
 
 
-def yaml_of_two_folders(root: Path) -> None:
-    yolo(root / "1/labels", ("a", "b"))
-    yolo(root / "2/labels", ("c",))
-    put(root / "data.yaml", "val: [1/images, 2/images]\nnames: [cat]\n")
-    draw(root / "1/images", ("a.jpg", "b.jpg"))
+ROBOFLOW = "train: ../train/images\nval: ../valid/images\nnames: [cat]\n"
+roboflow = below("valid/labels", small.yolo, {"data.yaml": ROBOFLOW})
+ELSEWHERE = "path: ../set\nval: images/val\nnames: [cat]\n"
+elsewhere = below("set/labels/val", small.yolo, {"yaml/data.yaml": ELSEWHERE})
 
-
-Write = Callable[[Path], Any]
-
-LAYOUTS: dict[str, tuple[Write, str, str, str]] = {
+LAYOUTS: dict[str, tuple[Make, str, str, str]] = {
     # What writes the ground truth, its path, the path given if that is another, the image folder.
-    "VOC, root": (voc, "Annotations", ".", "JPEGImages"),
-    "VOC, folder": (voc, "Annotations", "", "JPEGImages"),
-    "VOC, one folder": (voc, "data", "", "data"),
-    "VOC, images": (voc, "annotations", "", "images"),
-    "VOC, nested": (voc, "Annotations/day", ".", "JPEGImages/day"),
-    "YOLO": (yolo, "labels", "", "images"),
-    "YOLO, split": (yolo, "labels/val", "", "images/val"),
+    "VOC, root": (small.voc, "Annotations", ".", "JPEGImages"),
+    "VOC, folder": (small.voc, "Annotations", "", "JPEGImages"),
+    "VOC, one folder": (small.voc, "data", "", "data"),
+    "VOC, images": (small.voc, "annotations", "", "images"),
+    "VOC, nested": (small.voc, "Annotations/day", ".", "JPEGImages/day"),
+    "YOLO": (small.yolo, "labels", "", "images"),
+    "YOLO, split": (small.yolo, "labels/val", "", "images/val"),
     "YOLO, Roboflow": (roboflow, "", "data.yaml", "valid/images"),
-    "YOLO, path": (yaml_elsewhere, "", "yaml/data.yaml", "set/images/val"),
-    "YOLO, two folders": (yaml_of_two_folders, "", "data.yaml", "2/images"),
-    "YOLO, Darknet": (yolo, "obj_train_data", "", "obj_train_data"),
-    "YOLO, CVAT": (darknet, "", ".", "obj_val_data"),
-    "COCO": (coco, "annotations/instances_val2017.json", "", "val2017"),
-    "COCO, subset": (
-        coco,
-        "annotations/instances_val2014_100.json",
-        "",
-        "images/val2014",
-    ),
-    "COCO, CVAT": (coco, "annotations/instances_default.json", "", "images/default"),
-    "COCO, Label Studio": (lambda at: coco(at, "images\\{}.jpg"), "result.json", "", "images"),
-    "COCO, Roboflow": (coco, "valid/_annotations.coco.json", "", "valid"),
+    "YOLO, path": (elsewhere, "", "yaml/data.yaml", "set/images/val"),
+    "YOLO, two folders": (two_folders, "", "data.yaml", "2/images"),
+    "YOLO, Darknet": (small.yolo, "obj_train_data", "", "obj_train_data"),
+    "YOLO, CVAT": (called(small.darknet, "val"), "", ".", "obj_val_data"),
+    "COCO": (small.coco, "annotations/instances_val2017.json", "", "val2017"),
+    "COCO, subset": (small.coco, "annotations/instances_val2014_100.json", "", "images/val2014"),
+    "COCO, CVAT": (small.coco, "annotations/instances_default.json", "", "images/default"),
+    "COCO, Label Studio": (called(small.coco, "images\\{}.jpg"), "result.json", "", "images"),
+    "COCO, Roboflow": (small.coco, "valid/_annotations.coco.json", "", "valid"),
     "COCO, folder of Roboflow": (
-        lambda at: coco(at, "{}_jpg.rf." + 32 * "0" + ".jpg"),
+        called(small.coco, "{}_jpg.rf." + 32 * "0" + ".jpg"),
         "valid/_annotations.coco.json",
         ".",
         "valid",
     ),
-    "COCO, split": (coco, "my_val.json", "", "my_val"),
+    "COCO, split": (small.coco, "my_val.json", "", "my_val"),
     "COCO, path below the parent": (
-        lambda at: coco(at, "pictures/{}.jpg"),
+        called(small.coco, "pictures/{}.jpg"),
         "json/gt.json",
         "",
         "pictures",
     ),
-    "CVAT": (lambda at: cvat(at, "cam/{}.jpg"), "annotations.xml", "", "images/cam"),
-    "LabelMe": (labelme, "set", "", "set"),
-    "LabelMe, sibling": (lambda at: labelme(at, "../pics/{}.jpg"), "json", "", "pics"),
+    "CVAT": (called(small.cvat, "cam/{}.jpg"), "annotations.xml", "", "images/cam"),
+    "LabelMe": (small.labelme, "set", "", "set"),
+    "LabelMe, sibling": (called(small.labelme, "../pics/{}.jpg"), "json", "", "pics"),
     "LabelMe, nested": (
-        lambda at: labelme(at, "../../pics/{}.jpg"),
+        called(small.labelme, "../../pics/{}.jpg"),
         "set/day/cam",
         "set",
         "set/pics",
     ),
-    "LabelMe, Windows": (lambda at: labelme(at, "..\\pics\\{}.jpg"), "json", "", "pics"),
-    "LabelMe, elsewhere": (lambda at: labelme(at, "C:\\me\\{}.jpg"), "json", "", "json"),
-    "Label Studio": (label_studio, "tasks.json", "", "images"),
-    "TensorFlow CSV": (tfcsv, "gt.csv", "", "."),
-    "CreateML": (createml, "train/gt.json", "", "train"),
-    "CreateML, folder": (lambda at: createml(at, "cam/{}.jpg"), "gt.json", "", "images/cam"),
-    "VIA": (via, "gt.json", "", "images"),
-    "Datumaro": (datumaro, "annotations/val.json", ".", "images/val"),
-    "Supervisely": (supervisely, "ds/ann", "ds", "ds/img"),
-    "KITTI": (kitti, "label_2", "", "image_2"),
-    "DOTA": (dota, "labelTxt", "", "images"),
-    "Open Images": (open_images, "validation-annotations-bbox.csv", "", "validation"),
+    "LabelMe, Windows": (called(small.labelme, "..\\pics\\{}.jpg"), "json", "", "pics"),
+    "LabelMe, elsewhere": (called(small.labelme, "C:\\me\\{}.jpg"), "json", "", "json"),
+    "Label Studio": (small.label_studio, "tasks.json", "", "images"),
+    "TensorFlow CSV": (small.tfcsv, "gt.csv", "", "."),
+    "CreateML": (small.createml, "train/gt.json", "", "train"),
+    "CreateML, folder": (called(small.createml, "cam/{}.jpg"), "gt.json", "", "images/cam"),
+    "VIA": (small.via_json, "gt.json", "", "images"),
+    "Datumaro": (small.datumaro, "annotations/val.json", ".", "images/val"),
+    "Supervisely": (small.supervisely, "ds/ann", "ds", "ds/img"),
+    "KITTI": (small.kitti, "label_2", "", "image_2"),
+    "DOTA": (small.dota, "labelTxt", "", "images"),
+    "Open Images": (small.open_images, "validation-annotations-bbox.csv", "", "validation"),
 }
 
 
@@ -264,14 +128,17 @@ LAYOUTS: dict[str, tuple[Write, str, str, str]] = {
 def test_images_are_found_in_the_layouts_of_the_formats(
     layout: str, tmp_path: Path, capsys: Any
 ) -> None:
-    write, written, gt, images = LAYOUTS[layout]
-    write(tmp_path / written)
-    put(tmp_path / "sizes.csv", "image,width,height\n" + "".join(f"{s},64,48\n" for s in STEMS))
+    made, written, gt, images = LAYOUTS[layout]
+    put(tmp_path / written, made)
+    write(tmp_path / "sizes.csv", "image,width,height\n" + "".join(f"{s},50,40\n" for s in STEMS))
     sized = layout.startswith(("Open Images", "YOLO"))
     more: tuple[object, ...] = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
     if layout == "DOTA":
         more = ("--shapes", "bbox")
-    names: tuple[str, ...] = ("c.jpg",) if "two" in layout else ("a.jpg", "b.jpg", "c.jpg")
+    names: tuple[str, ...] = ("a.jpg", "b.jpg", "c.jpg")
+    if "two" in layout:
+        draw(tmp_path / "1/images", names[:2])
+        names = names[2:]
     if layout.startswith("COCO, folder"):
         names = tuple(f"{stem}_jpg.rf.{32 * '0'}.jpg" for stem in STEMS)
     draw(tmp_path / images, names)
@@ -284,20 +151,21 @@ def test_images_are_found_in_the_layouts_of_the_formats(
 
 
 def test_a_labelme_picture_may_have_another_name(tmp_path: Path) -> None:
-    labelme(tmp_path / "json", "../pics/IMG_{}.jpg")
+    put(tmp_path / "json", called(small.labelme, "../pics/IMG_{}.jpg"))
     draw(tmp_path / "pics", tuple(f"IMG_{stem}.jpg" for stem in STEMS))
     assert report(tmp_path, "json") == dict.fromkeys(STEMS, True)
 
 
 def test_a_yolo_image_without_labels_is_found_in_several_folders(tmp_path: Path) -> None:
-    yaml_of_two_folders(tmp_path)
+    put(tmp_path, two_folders)
+    draw(tmp_path / "1/images", ("a.jpg", "b.jpg"))
     (tmp_path / "1/labels/a.txt").unlink()
     draw(tmp_path / "2/images", ("c.JPG",))
     assert report(tmp_path, "data.yaml") == dict.fromkeys(STEMS, True)
 
 
 def test_images_overrides_the_search(tmp_path: Path, capsys: Any) -> None:
-    voc(tmp_path / "Annotations")
+    put(tmp_path / "Annotations", small.voc)
     draw(tmp_path / "JPEGImages")
     draw(tmp_path / "other", ("a.jpg",))
     assert report(tmp_path, ".", "--images", tmp_path / "other") == {
@@ -312,7 +180,7 @@ def test_images_overrides_the_search(tmp_path: Path, capsys: Any) -> None:
 def test_the_folders_searched_are_listed_if_none_has_the_images(
     tmp_path: Path, capsys: Any
 ) -> None:
-    voc(tmp_path / "Annotations")
+    put(tmp_path / "Annotations", small.voc)
     (tmp_path / "images").mkdir()
     draw(tmp_path / "JPEGImages", ("a.jpg", "other.jpg"))
     assert report(tmp_path, "Annotations", "--strict") == dict.fromkeys(STEMS, False)
@@ -330,7 +198,7 @@ def test_the_folders_searched_are_listed_if_none_has_the_images(
 
 
 def test_missing_folders_are_listed_after_existing_ones(tmp_path: Path, capsys: Any) -> None:
-    coco(tmp_path / "annotations/instances_val2017.json")
+    put(tmp_path / "annotations/instances_val2017.json", small.coco)
     (tmp_path / "val2017").mkdir()
     report(tmp_path, "annotations/instances_val2017.json")
     existing = f"{tmp_path}/annotations, {tmp_path}, {tmp_path}/val2017"
@@ -344,18 +212,18 @@ def test_missing_folders_are_listed_after_existing_ones(tmp_path: Path, capsys: 
 def test_names_that_lead_out_open_nothing(name: str, tmp_path: Path, capsys: Any) -> None:
     draw(tmp_path / "secret")
     at = tmp_path / "set"
-    labelme(at / "json", name)
+    put(at / "json", called(small.labelme, name))
     assert report(at, "json") == dict.fromkeys(STEMS, False)
-    coco(at / "coco/gt.json", name)
+    put(at / "coco/gt.json", called(small.coco, name))
     assert report(at, "coco/gt.json") == dict.fromkeys("123", False)
     assert capsys.readouterr().err.count("[no-images-found]") == 2
 
 
 def test_a_yaml_cannot_name_images_outside_its_parent_folder(tmp_path: Path, capsys: Any) -> None:
-    yolo(tmp_path / "secret/labels")
+    put(tmp_path / "secret/labels", small.yolo)
     draw(tmp_path / "secret/images")
     at = tmp_path / "1/2"
-    put(at / "data.yaml", f"path: {tmp_path}\nval: secret/images\nnames: [cat]\n")
+    write(at / "data.yaml", f"path: {tmp_path}\nval: secret/images\nnames: [cat]\n")
     assert report(at, "data.yaml") == dict.fromkeys(STEMS, False)
     images, labels = (tmp_path / "secret" / name for name in ("images", "labels"))
     message = (
@@ -371,7 +239,7 @@ def test_links_out_of_the_data_set_are_followed_only_on_request(
 ) -> None:
     draw(tmp_path / "elsewhere")
     at = tmp_path / "set"
-    voc(at / "Annotations")
+    put(at / "Annotations", small.voc)
     (at / "JPEGImages").symlink_to(tmp_path / "elsewhere")
     assert report(at, ".") == dict.fromkeys(STEMS, False)
     refused = f"{at}/JPEGImages not searched, because outside the data set; use --images DIR"
@@ -393,7 +261,7 @@ def test_links_out_of_the_data_set_are_followed_only_on_request(
 
 def test_a_linked_annotation_folder_is_found_in_both_places(tmp_path: Path) -> None:
     """Links of the given path are the user's."""
-    voc(tmp_path / "real/Annotations")
+    put(tmp_path / "real/Annotations", small.voc)
     (tmp_path / "set").mkdir()
     (tmp_path / "set/Annotations").symlink_to(tmp_path / "real/Annotations")
     draw(tmp_path / "set/JPEGImages")
@@ -409,7 +277,7 @@ def test_a_search_without_images_or_folders(tmp_path: Path) -> None:
 
 
 def test_ground_truth_from_the_network_has_no_folder(tmp_path: Path) -> None:
-    coco(tmp_path / "gt.json")
+    put(tmp_path / "gt.json", small.coco)
     truth = ground_truth_from(FORMATS["coco"], str(tmp_path / "gt.json"), {})
     assert FORMATS["coco"].image_files(truth)[0]
     (source,) = truth.files
