@@ -385,12 +385,11 @@ def test_the_class_metric_has_its_own_name() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_metric_that_is_primary_in_no_protocol_is_not_explained(detap: Run) -> None:
-    ended = detap(
+    said = detap(
         *("explain", "--gt", "gt.json", "--dt", "one.json"),
         *("--from", "coco", "--to", "coco-strict", "--metric", "MPI"),
-    )
-    assert ended.status == 2
-    assert "MPI cannot be explained: no protocol has MPI alone; use AP or AR" in ended.err
+    ).refused()
+    assert "MPI cannot be explained: no protocol has MPI alone; use AP or AR" in said
 
 
 def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:

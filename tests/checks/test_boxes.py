@@ -14,9 +14,9 @@ from detap.checks.boxes import (
     failed_box_checks,
     image_keys,
 )
-from detap.cli import main
 from detap.errors import DetapWarning, InputError
 from detap.tables.detection import Detections, GroundTruth
+from tests.cli.conftest import Run
 
 Tables = tuple[GroundTruth, Detections]
 
@@ -196,31 +196,25 @@ def test_python_refuses_xyxy_unless_declared(files: dict[str, Path]) -> None:
 
 
 def test_results_with_a_score_threshold_are_noted(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, command: Run
 ) -> None:
     """A threshold of .3 lowers AP from .5046 to .3778."""
     kept = [r for r in json.loads(files["dt"].read_text("utf-8")) if r["score"] >= 0.3]
     cut = tmp_path / "cut.json"
     cut.write_text(json.dumps(kept), "utf-8")
     call = ["--gt", str(files["gt"]), "--dt", str(cut)]
-    assert main(["eval", *call, "--output-format", "json"]) == 0
-    said = capsys.readouterr()
+    said = command("eval", *call, "--output-format", "json").passed()
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(0.3778, abs=5e-5)
     assert "info: no score is below 0.3: a score threshold cuts off" in said.err
     assert "[scores-cut]" in said.err
-    assert main(["check", *call]) == 0
-    assert "[scores-cut]" in capsys.readouterr().err
+    assert "[scores-cut]" in command("check", *call).passed().err
     before = ["--baseline-detections", str(files["dt"]), "--max-drop", "0.5"]
-    assert main(["eval", *call, *before]) == 0
-    assert "[scores-cut-differently]" in capsys.readouterr().err
-    assert main(["eval", *call, *before, "--strict"]) == 2
-    capsys.readouterr()
+    assert "[scores-cut-differently]" in command("eval", *call, *before).passed().err
+    assert command("eval", *call, *before, "--strict").status == 2
     compared = ["compare", str(files["dt"]), str(cut), "--gt", str(files["gt"]), "--resamples", "0"]
-    assert main(compared) == 0
-    assert "[scores-cut-differently]" in capsys.readouterr().err
+    assert "[scores-cut-differently]" in command(*compared).passed().err
     same = ["compare", str(cut), str(cut), "--gt", str(files["gt"]), "--resamples", "0"]
-    assert main(same) == 0
-    assert "[scores-cut-differently]" not in capsys.readouterr().err
+    assert "[scores-cut-differently]" not in command(*same).passed().err
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -234,7 +228,7 @@ def test_only_detectors_with_a_score_threshold_are_noted(real_data: Path, name: 
 
 
 def test_network_pixels_are_refused_by_eval_and_check(
-    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, Path], tmp_path: Path, command: Run
 ) -> None:
     truth = json.loads(files["gt"].read_text("utf-8"))
     sizes = {image["id"]: (image["width"], image["height"]) for image in truth["images"]}
@@ -248,9 +242,8 @@ def test_network_pixels_are_refused_by_eval_and_check(
     path = tmp_path / "dt.json"
     path.write_text(json.dumps(results), "utf-8")
     call = ["--gt", str(files["gt"]), "--dt", str(path)]
-    for command in ("eval", "check"):
-        assert main([command, *call]) == 2
-        said = capsys.readouterr().err
+    for name in ("eval", "check"):
+        said = command(name, *call).refused()
         assert "boxes look like pixels of a 1024x1024 letterboxed (centered) network input" in said
         assert "(x - (1024 - r * width) / 2) / r, r = min(1024 / width, 1024 / height)" in said
     # The formula of the hint, followed.
@@ -261,9 +254,8 @@ def test_network_pixels_are_refused_by_eval_and_check(
         left, top = (x - (1024 - r * width) / 2) / r, (y - (1024 - r * height) / 2) / r
         record["bbox"] = [left, top, w / r, h / r]
     path.write_text(json.dumps(results), "utf-8")
-    assert main(["eval", *call, "--output-format", "json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
+    report = command("eval", *call, "--output-format", "json").report()
+    assert report["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
 
 
 # --- shards
@@ -286,17 +278,15 @@ def test_shards_are_checked_together(
     files: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
     engine: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     gt = ["--gt", str(files["gt"])]
     right = shards(tmp_path / "right", files["dt"], 40)
-    assert main(["eval", *gt, *right, *engine]) == 0
+    assert command("eval", *gt, *right, *engine).status == 0
     wrong = shards(tmp_path / "wrong", files["dt misread"], 40)
-    capsys.readouterr()
-    assert main(["eval", *gt, *wrong, *engine]) == 2
-    assert "pass --dt-boxes xyxy" in capsys.readouterr().err
+    assert "pass --dt-boxes xyxy" in command("eval", *gt, *wrong, *engine).refused()
 
 
 def test_evaluators_are_checked_when_merged(files: dict[str, Path]) -> None:

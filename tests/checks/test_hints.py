@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.cli import main
 from detap.errors import InputError
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import exchanged as described
+from tests.cli.conftest import Run
 from tests.formats.helpers import png
 from tests.formats.voc_files import write
 
@@ -183,12 +183,6 @@ def yolo(folder: Path, *, images: bool = False) -> list[str]:
     return [str(folder / "labels"), str(folder / "run"), "--class-names", str(folder / "data.yaml")]
 
 
-def run(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the messages of an evaluation, which is refused."""
-    assert main(["eval", *arguments, "--protocol", "coco"]) == 2
-    return capsys.readouterr().err
-
-
 HINTS: dict[str, tuple[Callable[[Path], list[str]], str, list[str]]] = {
     "corners, COCO": (lambda f: coco(f, "xyxy", "xyxy"), "pass --boxes xyxy", ["--boxes", "xyxy"]),
     "corners, COCO's ground truth": (
@@ -275,13 +269,13 @@ def test_exchanged_corners(
     side: str,
     order: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
 ) -> None:
     """The error names what is exchanged, and no option that leads to another number."""
     given = make(tmp_path, **{side: order})
     if make in (coco, lines):
         given += [f"--{side}-boxes", "xyxy"]
-    messages = run(given, capsys)
+    messages = command("eval", *given, "--protocol", "coco").refused()
     names = "xmin ymin xmax ymax" if make is csv_files else "x1 y1 x2 y2"
     looks = exchanged(order, names)
     assert re.search(
@@ -300,13 +294,13 @@ def test_exchanged_corners_read_as_sides(
     sides: tuple[str, ...],
     order: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
 ) -> None:
     """None of the numbers is negative then."""
     given = make(tmp_path, **dict.fromkeys(sides, order))
     for role in ("gt", "dt"):
         given += [f"--{role}-boxes", "xywh"]
-    messages = run(given, capsys)
+    messages = command("eval", *given, "--protocol", "coco").refused()
     for side in sides:
         looks = exchanged(order).replace("32", r"\d+") if side == "dt" else exchanged(order)
         pattern = re.escape(looks).replace(re.escape(r"\d+"), r"\d+")

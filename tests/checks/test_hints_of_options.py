@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from detap.cli import main
 from tests.checks.test_hints import (
     FOUND,
     HEIGHT,
@@ -25,6 +24,7 @@ from tests.checks.test_hints import (
     text,
 )
 from tests.checks.test_hints import yolo as yolo_files
+from tests.cli.conftest import Run
 from tests.formats.voc_files import write
 
 STRICT = ("--iou", "0.75", "--protocol", "dota")
@@ -61,32 +61,29 @@ for _name, (_make, _hint, _options) in HINTS.items():
     CASES[_name] = _of_boxes
 
 
-def value_of(
-    arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> tuple[str, float]:
+def value_of(arguments: Sequence[str], folder: Path, command: Run) -> tuple[str, float]:
     """Return the messages and the primary metric, NaN after an error."""
     report = folder / "value.json"
     report.unlink(missing_ok=True)
     protocol = [] if "--protocol" in arguments else ["--protocol", "coco"]
-    main(["eval", *arguments, *protocol, "-o", str(report)])
-    messages = capsys.readouterr().err
+    messages = command("eval", *arguments, *protocol, "-o", report).err
     if not report.exists():
         return messages, np.nan
     return messages, next(iter(json.loads(report.read_text())["summary"].values()))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_hint_is_followed(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hint_is_followed(name: str, tmp_path: Path, command: Run) -> None:
     right_folder, folder = tmp_path / "right", tmp_path / "faulty"
     right_folder.mkdir()
     folder.mkdir()
     given, hint, advised, right = CASES[name](folder, coco(right_folder))
-    messages, expected = value_of(right, tmp_path, capsys)
+    messages, expected = value_of(right, tmp_path, command)
     assert 0 < expected < 1, messages
-    messages, before = value_of(given, tmp_path, capsys)
+    messages, before = value_of(given, tmp_path, command)
     assert re.search(hint, messages), messages
     assert before != pytest.approx(expected, abs=1e-9)
-    messages, after = value_of([*given, *advised], tmp_path, capsys)
+    messages, after = value_of([*given, *advised], tmp_path, command)
     assert after == pytest.approx(expected, abs=1e-9), messages
     assert not re.search(hint, messages), messages
 
@@ -721,14 +718,12 @@ PROTOCOLS = {
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_hint_on_the_protocol_is_followed(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hint_on_the_protocol_is_followed(name: str, tmp_path: Path, command: Run) -> None:
     given, advised = PROTOCOLS[name]
     files = coco(tmp_path)
-    _, expected = value_of(files, tmp_path, capsys)
-    messages, before = value_of([*files, *given.split()], tmp_path, capsys)
+    _, expected = value_of(files, tmp_path, command)
+    messages, before = value_of([*files, *given.split()], tmp_path, command)
     assert np.isnan(before)
     assert f"use {advised}" in messages
-    messages, after = value_of([*files, *given.split(), *advised.split()], tmp_path, capsys)
+    messages, after = value_of([*files, *given.split(), *advised.split()], tmp_path, command)
     assert after == pytest.approx(expected, abs=1e-9), messages

@@ -19,6 +19,7 @@ from detap import Evaluator
 from detap.checks.inputs import category_shift
 from detap.cli import main
 from detap.errors import InputError
+from tests.cli.conftest import Run
 
 Records = list[dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
@@ -237,7 +238,7 @@ def test_a_slice_is_not_checked_alone(written: Written) -> None:
 
 @pytest.mark.parametrize(("objects_of_shard", "status"), [(19, 0), (20, 2)])
 def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
-    tmp_path: Path, objects_of_shard: int, status: int, capsys: Capture
+    tmp_path: Path, objects_of_shard: int, status: int, command: Run
 ) -> None:
     """Image k has the file {41 - k}.jpg; one shard has those numbers as ids."""
     count = 40
@@ -268,8 +269,9 @@ def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
     for name, records in (("stems", by_stem), ("right", right)):
         (tmp_path / f"{name}.json").write_text(json.dumps(records))
         words += ["--dt", str(tmp_path / f"{name}.json")]
-    assert main(words) == status
-    assert ("looks like the number in the file name" in capsys.readouterr().err) == (status == 2)
+    ended = command(*words)
+    assert ended.status == status
+    assert ("looks like the number in the file name" in ended.err) == (status == 2)
 
 
 # --- counts of category pairs: index and id of the object's class, id of the detection, count

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import DetapWarning
+from tests.cli.conftest import Run
 
 BOXES = [[10 * n, 10, 8, 8] for n in range(8)]
 
@@ -137,7 +137,7 @@ def test_a_protocol_without_bounds_names_none() -> None:
         detap.evaluate(*arrays(1, lambda _: 1.0), rules)
 
 
-def test_check_says_once_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_says_once_what_to_do(command: Run) -> None:
     folder = Path(__file__).parents[2] / "fixtures/iou-at-threshold/coco"
-    assert main(["check", str(folder / "instances.json"), str(folder / "results.json")]) == 0
-    assert capsys.readouterr().err.count("remove the score for a score-free evaluation") == 1
+    ended = command("check", folder / "instances.json", folder / "results.json").passed()
+    assert ended.err.count("remove the score for a score-free evaluation") == 1

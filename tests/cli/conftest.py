@@ -47,14 +47,28 @@ class Ended:
     out: str
     err: str
 
+    def passed(self) -> "Ended":
+        """Return the run, which ends with status 0."""
+        assert self.status == 0, self.err
+        return self
+
+    def refused(self) -> str:
+        """Return the messages of a run that ends with status 2."""
+        assert self.status == 2, self.err
+        return self.err
+
+    def report(self, status: int = 0) -> Any:
+        """Return the JSON report on stdout of a run that ends so."""
+        assert self.status == status, self.err
+        return json.loads(self.out)
+
 
 Run = Callable[..., Ended]
 
 
 def summary(ended: Ended) -> dict[str, float]:
     """Return the summary of a JSON report on stdout."""
-    assert ended.status == 0, ended.err
-    numbers: dict[str, float] = json.loads(ended.out)["summary"]
+    numbers: dict[str, float] = ended.report()["summary"]
     return numbers
 
 

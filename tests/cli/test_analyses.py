@@ -36,9 +36,7 @@ def case(fixtures: Path) -> list[str]:
 
 def record(detap: Run, case: list[str], *words: str) -> dict[str, Any]:
     """Return the JSON report after validating it against its schema."""
-    ended = detap(*case, *words, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report: dict[str, Any] = json.loads(ended.out)
+    report: dict[str, Any] = detap(*case, *words, "--output-format", "json").report()
     jsonschema.Draft202012Validator(schema()).validate(report)
     return report
 
@@ -225,11 +223,8 @@ def test_scores_outside_0_to_1_have_no_calibration(detap: Run, coco: Files) -> N
     """--calibration is rejected; --analysis omits it with a note."""
     rows = json.loads(coco.dt.read_text())
     coco.dt.write_text(json.dumps([{**row, "score": 10 * row["score"]} for row in rows]))
-    refused = detap(*coco.arguments, "--calibration")
-    assert refused.status == 2
-    assert "5 scores lie outside [0, 1]" in refused.err
-    ended = detap(*coco.arguments, "--analysis")
-    assert ended.status == 0
+    assert "5 scores lie outside [0, 1]" in detap(*coco.arguments, "--calibration").refused()
+    ended = detap(*coco.arguments, "--analysis").passed()
     assert "Score calibration\n5 scores lie outside [0, 1]" in ended.out
 
 
@@ -245,9 +240,7 @@ def test_scores_outside_0_to_1_have_no_calibration(detap: Run, coco: Files) -> N
 def test_invalid_options_are_rejected(
     detap: Run, case: list[str], words: list[str], message: str
 ) -> None:
-    ended = detap(*case, *words)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap(*case, *words).refused()
 
 
 def test_analyses_may_be_set_in_a_settings_file(

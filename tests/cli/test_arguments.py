@@ -64,10 +64,9 @@ def test_a_hyphen_is_stdin(detap: Run, coco: Files, monkeypatch: pytest.MonkeyPa
 def test_what_arguments_cannot_say_is_refused(
     detap: Run, arguments: list[str], message: str
 ) -> None:
-    ended = detap("eval", *arguments)
-    assert ended.status == 2
-    assert ended.err.splitlines()[-1] == message
-    assert ended.err.startswith("Usage: detap eval [OPTIONS] [GT] [DT]\n")
+    said = detap("eval", *arguments).refused()
+    assert said.splitlines()[-1] == message
+    assert said.startswith("Usage: detap eval [OPTIONS] [GT] [DT]\n")
 
 
 def test_arguments_take_precedence_over_environment_and_file(

@@ -86,12 +86,9 @@ def test_errors_are_reported(
     options: list[str], message: str, report: Callable[..., None], detap: Run
 ) -> None:
     report()
-    ended = detap("badge", "report.json", *options)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("badge", "report.json", *options).refused()
 
 
 def test_a_file_that_is_not_a_report_is_rejected(coco: Files, detap: Run) -> None:
-    ended = detap("badge", coco.gt)
-    assert ended.status == 2
-    assert "not a detap report; create it with detap eval -o FILE.json" in ended.err
+    said = detap("badge", coco.gt).refused()
+    assert "not a detap report; create it with detap eval -o FILE.json" in said

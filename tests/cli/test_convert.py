@@ -25,9 +25,7 @@ def voc(fixtures: Path) -> list[str]:
 
 
 def numbers(detap: Run, *words: str) -> Any:
-    ended = detap("eval", "--isolated", *words, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report = json.loads(ended.out)
+    report = detap("eval", "--isolated", *words, "--output-format", "json").report()
     classes = sorted(report["classes"], key=lambda row: row["name"])
     return report["summary"], [{**row, "id": None} for row in classes]
 
@@ -49,8 +47,7 @@ def test_converted_files_give_the_same_bits(
     assert (ended.status, ended.out) == (0, ""), ended.err
     assert numbers(detap, *given, *EXACT) == numbers(detap, *read_as(target, out), *EXACT)
     back = tmp_path / "back"
-    again = detap("convert", *read_as(target, out), "--to", source, "-o", str(back))
-    assert again.status == 0, again.err
+    assert detap("convert", *read_as(target, out), "--to", source, "-o", str(back)).status == 0
     assert numbers(detap, *given, *EXACT) == numbers(detap, *read_as(source, back), *EXACT)
 
 
@@ -71,9 +68,10 @@ def test_strict_writes_nothing_if_data_would_be_lost(
     detap: Run, fixtures: Path, tmp_path: Path
 ) -> None:
     crowds = str(fixtures / "crowd" / "coco" / "instances.json")
-    ended = detap("convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"), "--strict")
-    assert ended.status == 2
-    assert ended.err.endswith("and --strict\n")
+    said = detap(
+        "convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"), "--strict"
+    ).refused()
+    assert said.endswith("and --strict\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,9 +90,8 @@ def test_existing_files_are_not_overwritten(detap: Run, coco: list[str], tmp_pat
 
 
 def test_ground_truth_or_detections_are_required(detap: Run, tmp_path: Path) -> None:
-    ended = detap("convert", "--to", "coco", "-o", str(tmp_path / "out"))
-    assert ended.status == 2
-    assert "no input: use --gt, --dt, or both" in ended.err
+    said = detap("convert", "--to", "coco", "-o", str(tmp_path / "out")).refused()
+    assert "no input: use --gt, --dt, or both" in said
 
 
 def test_detections_without_ground_truth_keep_their_names(

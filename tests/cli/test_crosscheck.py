@@ -11,8 +11,7 @@ from tests.cli.conftest import Files, Run, instances, write_coco
 
 
 def test_the_command(detap: Run, coco: Files) -> None:
-    ended = detap(*coco.arguments, "--cross-check")
-    assert ended.status == 0
+    ended = detap(*coco.arguments, "--cross-check").passed()
     assert "Cross-check against pycocotools " in ended.out
     assert "to the last bit" in ended.out
     assert "Running per image evaluation" not in ended.out
@@ -52,8 +51,7 @@ def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Run, tmp_path: P
     truth = instances()
     truth["annotations"][0]["id"] = 0
     call = [*write_coco(tmp_path, truth).arguments, "--cross-check"]
-    ended = detap(*call, "-o", "json=-")
-    assert ended.status == 0
+    ended = detap(*call, "-o", "json=-").passed()
     assert "[cross-check-renumbered]" in ended.err
     strict = detap(*call, "--protocol", "coco-strict", "-o", "json=-")
     assert (strict.status, "[cross-check-renumbered]" in strict.err) == (0, False)

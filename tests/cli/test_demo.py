@@ -37,9 +37,8 @@ def test_table_gate_and_page(tmp_path: Path) -> None:
 
 
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path, detap: Run) -> None:
-    ended = detap("demo", str(tmp_path))
-    assert ended.status == 2
-    assert f"{tmp_path} cannot be made (File exists); use a new folder" in ended.err
+    said = detap("demo", str(tmp_path)).refused()
+    assert f"{tmp_path} cannot be made (File exists); use a new folder" in said
     assert not list(tmp_path.iterdir())
 
 

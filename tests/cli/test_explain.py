@@ -19,9 +19,7 @@ PROTOCOLS = ("--from", "voc2012", "--to", "coco", "--metric", "AP50")
 
 
 def record(detap: Run, *arguments: str | Path) -> dict[str, Any]:
-    ended = detap("explain", *arguments, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report: dict[str, Any] = json.loads(ended.out)
+    report: dict[str, Any] = detap("explain", *arguments, "--output-format", "json").report()
     Draft202012Validator(schema("explanation")).validate(report)
     return report
 
@@ -105,9 +103,7 @@ def test_a_number(detap: Run) -> None:
 
 
 def test_a_value_that_no_protocol_gives(detap: Run) -> None:
-    ended = detap("explain", *DATA, "--value", "0.7777")
-    assert ended.status == 0
-    text = " ".join(ended.out.split())
+    text = " ".join(detap("explain", *DATA, "--value", "0.7777").passed().out.split())
     assert text.startswith("No searched preset, also with one or two changed fields, ")
     assert " gives 0.7777; nearest: " in text
 
@@ -254,9 +250,7 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
 def test_inputs_that_cannot_be_explained(
     arguments: tuple[str | Path, ...], message: str, detap: Run
 ) -> None:
-    ended = detap("explain", *arguments)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("explain", *arguments).refused()
 
 
 def test_two_protocols_with_the_same_value(detap: Run) -> None:
@@ -274,9 +268,8 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
     path = tmp_path / "ranked.json"
     assert detap("rank", "retrieval", "--run", run, "--qrels", qrels, "-o", path).status == 0
     for line in ((path, path), (*DATA, "--from", "coco", "--to", path)):
-        ended = detap("explain", *line)
-        assert ended.status == 2
-        assert f"{path} is a retrieval report, expected a detection report" in ended.err
+        said = detap("explain", *line).refused()
+        assert f"{path} is a retrieval report, expected a detection report" in said
     path.write_text("{}", "utf-8")
     assert "not a detap report; create it with detap eval" in detap("explain", path, path).err
     explained = tmp_path / "why.json"
@@ -305,9 +298,7 @@ def test_a_report_edited_by_hand(
 ) -> None:
     first, second = (report(detap, tmp_path / name) for name in ("a.json", "b.json"))
     second.write_text(json.dumps({**json.loads(second.read_text("utf-8")), **changes}), "utf-8")
-    ended = detap("explain", first, second)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("explain", first, second).refused()
 
 
 def test_the_number_of_threads_changes_no_byte(detap: Run) -> None:

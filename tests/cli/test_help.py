@@ -8,7 +8,7 @@ import pytest
 from detap import cli
 from detap.cli import group
 from detap.cli.command import Command, full_help
-from tests.cli.conftest import Ended, Run
+from tests.cli.conftest import Run
 
 _SCREEN = 46
 """Lines, at 80 columns: a window of ordinary height."""
@@ -67,9 +67,7 @@ def test_examples_are_valid_command_lines(name: str, command: Command) -> None:
 
 
 def test_help_all_is_accepted_where_help_is(detap: Run) -> None:
-    ended = detap("eval", "--help-all")
-    assert ended.status == 0
-    assert "--precision-eps" in ended.out
+    assert "--precision-eps" in detap("eval", "--help-all").passed().out
     assert "--precision-eps" not in detap("eval", "--help").out
 
 
@@ -102,6 +100,4 @@ def test_help_all_is_longer_than_the_first_screen(detap: Run) -> None:
 )
 def test_a_typo_gets_a_suggestion(line: list[str], message: str, detap: Run) -> None:
     given = ["--gt", "a.json", "--dt", "b.json"] if "--protocol" in line else []
-    ended: Ended = detap(*line, *given)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap(*line, *given).refused()

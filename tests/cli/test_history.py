@@ -36,9 +36,7 @@ def runs(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of(detap: Run, *options: str) -> Any:
-    ended = detap("history", *options, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    record = json.loads(ended.out)
+    record = detap("history", *options, "--output-format", "json").report()
     Draft202012Validator(schema("history")).validate(record)
     return record
 
@@ -120,9 +118,7 @@ def test_runs_that_are_not_comparable_are_separate(mixed: Path, detap: Run) -> N
 
 
 def test_strict_rejects_runs_that_are_not_comparable(mixed: Path, detap: Run) -> None:
-    ended = detap("history", "runs", "--strict")
-    assert ended.status == 2
-    assert "4" in ended.err
+    assert "4" in detap("history", "runs", "--strict").refused()
 
 
 def test_other_versions_are_shown(runs: Path, detap: Run) -> None:
@@ -137,8 +133,7 @@ def test_other_versions_are_shown(runs: Path, detap: Run) -> None:
 def test_other_score_thresholds_are_not_comparable(runs: Path, detap: Run) -> None:
     for name, score in (("a", "0.5"), ("b", "0.5"), ("c", "0.7")):
         line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
-        ended = detap(*line, "--score-threshold", score, "-o", f"{name}.json")
-        assert ended.status == 0, ended.err
+        assert detap(*line, "--score-threshold", score, "-o", f"{name}.json").status == 0
     paths = ["c.json", "a.json", "b.json"]
     assert len(of(detap, *paths)["reports"]) == 3
     record = of(detap, *paths, "--metric", "F1")
@@ -228,6 +223,4 @@ def test_statuses_are_colored_and_values_are_not(runs: Path) -> None:
 )
 def test_errors_are_reported(line: list[str], message: str, runs: Path, detap: Run) -> None:
     (runs / "empty").mkdir()
-    ended = detap("history", *line)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("history", *line).refused()

@@ -54,18 +54,15 @@ def test_tidecv_is_rejected_where_images_list_classes(tmp_path: Path, detap: Run
     detections = [{**box, "image_id": 7, "score": 0.9}, {**box, "image_id": 2, "score": 0.8}]
     results.write_text(json.dumps(detections), "utf-8")
     command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis"]
-    ended = detap(*command, "--errors", "tidecv")
-    assert ended.status == 2
-    assert ended.err.strip() == (
+    said = detap(*command, "--errors", "tidecv").refused()
+    assert said.strip() == (
         "Error: protocol lvis uses the class lists of images, which this analysis ignores; "
         "type the errors by the protocol: --errors, or evaluate every class: "
         "--verified all --not-exhaustive count"
     )
     every = ["--verified", "all", "--not-exhaustive", "count", "--errors", "tidecv"]
     for options, value in ((["--errors"], 1.0), (every, 0.5)):
-        ended = detap(*command, *options, "--output-format", "json")
-        assert ended.status == 0, ended.err
-        report = json.loads(ended.out)
+        report = detap(*command, *options, "--output-format", "json").report()
         assert report["errors"]["AP"] == pytest.approx(value)
         assert report["summary"]["AP50"] == pytest.approx(value)
 
@@ -82,9 +79,8 @@ def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Run) -> None:
         ["--protocol", "lvis", *options],
         ["--protocol", "coco", "--class-groups", "frequency"],
     ):
-        ended = detap(*command, *refused)
-        assert ended.status == 2
-        assert ended.err == (
+        said = detap(*command, *refused).refused()
+        assert said == (
             "Error: class_agnostic requires --verified all --not-exhaustive count "
             "--class-groups none: the class lists and groups have no effect without classes\n"
         )

@@ -65,8 +65,7 @@ def test_shards_give_the_report_of_one_file(
 def test_other_commands_accept_shards(shards: Path, detap: Run) -> None:
     whole = shards / "results.json"
     gt = ("--gt", shards / "instances.json")
-    compared = detap("compare", f"{shards}/dt/*.json", whole, *gt, "--resamples", 0)
-    assert compared.status == 0, compared.err
+    compared = detap("compare", f"{shards}/dt/*.json", whole, *gt, "--resamples", 0).passed()
     same = detap("compare", whole, whole, *gt, "--resamples", 0)
     assert compared.out == same.out
     checked = [detap("check", *gt, "--dt", dt) for dt in (shards / "dt", whole)]
@@ -74,27 +73,27 @@ def test_other_commands_accept_shards(shards: Path, detap: Run) -> None:
     assert checked[0].out == checked[1].out
     shown = [detap("show", "1", *gt, "--dt", dt) for dt in (shards / "dt", whole)]
     assert shown[0].out == shown[1].out
-    page = detap("report", *gt, "--dt", shards / "dt", "-o", shards / "page.html")
-    assert page.status == 0, page.err
+    assert detap("report", *gt, "--dt", shards / "dt", "-o", shards / "page.html").status == 0
 
 
 def test_baseline_detections_may_be_in_shards(shards: Path, detap: Run) -> None:
-    ended = detap(
-        *("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json"),
-        *("--baseline-detections", f"{shards}/dt/*.json", "--max-drop", "0"),
+    assert (
+        detap(
+            *("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json"),
+            *("--baseline-detections", f"{shards}/dt/*.json", "--max-drop", "0"),
+        ).status
+        == 0
     )
-    assert ended.status == 0, ended.err
 
 
 def test_no_report_overwrites_a_shard(shards: Path, detap: Run) -> None:
     target = shards / "dt" / "1.json"
     for option, path in (("--dt", shards / "dt"), ("--baseline-detections", shards / "dt")):
         rest = () if option == "--dt" else ("--dt", shards / "results.json", "--max-drop", "0")
-        ended = detap(
+        said = detap(
             *("eval", "--gt", shards / "instances.json", option, path, *rest, "-o", target)
-        )
-        assert ended.status == 2
-        assert "is an input; use another name for the report" in ended.err
+        ).refused()
+        assert "is an input; use another name for the report" in said
 
 
 def test_slices_by_attribute_read_every_ground_truth(shards: Path, detap: Run) -> None:
@@ -117,9 +116,8 @@ def test_an_image_in_two_shards_needs_merge_images(shards: Path, detap: Run) -> 
     second.write_text(json.dumps(records[2:]))
     given = ("eval", "--gt", shards / "instances.json", "--dt", shards / "dt")
     json_ = ("--output-format", "json")
-    refused = detap(*given)
-    assert refused.status == 2
-    assert refused.err == (
+    said = detap(*given).refused()
+    assert said == (
         f"Error: {second}: image 1 is also in {first}; put each image in one input, pass "
         "merge_images=True (--merge-images) if their boxes differ, or compare the files of "
         "several detectors: detap compare FILES --gt GT\n"
@@ -133,8 +131,7 @@ def test_the_environment_lists_inputs_one_per_line(
 ) -> None:
     monkeypatch.setenv("DETAP_GT", str(shards / "instances.json"))
     monkeypatch.setenv("DETAP_DT", f"{shards}/dt/1.json\n{shards}/dt/2.json")
-    ended = detap("eval", "--output-format", "json")
-    assert len(json.loads(ended.out)["inputs"]) == 3
+    assert len(detap("eval", "--output-format", "json").report()["inputs"]) == 3
 
 
 def test_settings_list_inputs_or_give_a_pattern(
@@ -149,9 +146,8 @@ def test_settings_list_inputs_or_give_a_pattern(
 
 
 def test_a_pattern_that_matches_nothing_is_an_input_error(coco: Files, detap: Run) -> None:
-    ended = detap("eval", "--gt", coco.gt, "--dt", f"{coco.folder}/none/*.json")
-    assert ended.status == 2
-    assert ended.err == (
+    said = detap("eval", "--gt", coco.gt, "--dt", f"{coco.folder}/none/*.json").refused()
+    assert said == (
         f"Error: {coco.folder}/none/*.json: matches no file; check the pattern and the working "
         "directory\n"
     )

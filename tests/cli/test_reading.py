@@ -33,17 +33,14 @@ def record_of(path: str) -> dict[str, Any]:
 
 def test_a_baseline_of_another_image_size_is_rejected(detap: Run, yolo: list[str]) -> None:
     asked = ("eval", *yolo, "--dt", "dt")
-    first = detap(*asked, "--image-size", "640x480", "-o", "base.json")
-    assert first.status == 0, first.err
+    assert detap(*asked, "--image-size", "640x480", "-o", "base.json").status == 0
     (truth, *_), detections = record_of("base.json")["inputs"], record_of("base.json")["inputs"][-1]
     assert truth["reading"] == detections["reading"] == {"image_size": "640x480"}
     gate = ("--baseline", "base.json", "--max-drop", "0")
-    same = detap(*asked, "--image-size", "640x480", *gate)
-    assert same.status == 0, same.err
-    other = detap(*asked, "--image-size", "1280x960", *gate)
-    assert other.status == 2
-    assert "reading: --image-size (baseline: 640x480; current: 1280x960)" in other.err
-    assert "pass --allow-mismatch" in other.err
+    assert detap(*asked, "--image-size", "640x480", *gate).status == 0
+    said = detap(*asked, "--image-size", "1280x960", *gate).refused()
+    assert "reading: --image-size (baseline: 640x480; current: 1280x960)" in said
+    assert "pass --allow-mismatch" in said
     assert detap(*asked, "--image-size", "1280x960", *gate, "--allow-mismatch").status == 0
 
 
@@ -96,19 +93,16 @@ def test_explain_attributes_changes_to_input_options(
     gt = ("--gt", "Annotations", "--format", "voc")
     new = (*gt, "--dt", "new", "--dt-boxes", "xywh", "--as-is")
     assert detap("eval", *gt, "--dt", "old", "-o", "a.json").status == 0
-    ended = detap("eval", *new, "-o", "b.json")
-    assert ended.status == 0, ended.err
+    assert detap("eval", *new, "-o", "b.json").status == 0
     assert [record_of(f"{name}.json")["summary"]["mAP"] for name in ("a", "b")] == [1.0, 0.0]
-    explained = detap("explain", "a.json", "b.json", "--output-format", "json")
-    causes = json.loads(explained.out)["causes"]
+    causes = detap("explain", "a.json", "b.json", "--output-format", "json").report()["causes"]
     assert causes["reading"] == {
         "name": "reading",
         "differs": True,
         "first": "by default",
         "second": "--dt-boxes xywh",
     }
-    explained = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
-    assert explained.status == 0, explained.err
+    explained = detap("explain", "a.json", "b.json", *new, "--output-format", "json").passed()
     portions = {row["name"]: row["change"] for row in json.loads(explained.out)["contributions"]}
     assert portions == {"reading": -0.5, "detections": -0.5}
     assert "different input options" in json.loads(explained.out)["conclusion"]
@@ -127,8 +121,7 @@ def test_input_options_without_effect_get_no_contribution(
     for report, dt, size in (("a", "old", "400x400"), ("b", "new", "200x200")):
         asked = ("--gt", "gt", "--dt", dt, "--format", "yolo", "--image-size", size)
         assert detap("eval", *asked, "--protocol", "coco", "-o", f"{report}.json").status == 0
-    explained = detap("explain", "a.json", "b.json", *asked, "--output-format", "json")
-    record = json.loads(explained.out)
+    record = detap("explain", "a.json", "b.json", *asked, "--output-format", "json").report()
     portions = {row["name"]: row["change"] for row in record["contributions"]}
     assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
     assert record["conclusion"] == "Main cause: different detections (100% of the difference)"
@@ -141,11 +134,9 @@ def test_results_are_read_beside_the_ground_truth_in_a_thread_if_memory_allows(
     monkeypatch.setattr("detap.formats.json.document.memory_is_tight", lambda: tight)
     assert detap(*coco.arguments).status == 0
     coco.dt.write_text('[{"image_id": 1}')
-    wrong_results = detap(*coco.arguments)
-    assert wrong_results.status == 2
-    assert f"Error: {coco.dt}: line 1, column 17: file is truncated" in wrong_results.err
+    said = detap(*coco.arguments).refused()
+    assert f"Error: {coco.dt}: line 1, column 17: file is truncated" in said
     coco.gt.write_text('{"images": ')
-    both = detap(*coco.arguments)
-    assert both.status == 2
-    assert f"Error: {coco.gt}: line 1" in both.err
-    assert str(coco.dt) not in both.err
+    said = detap(*coco.arguments).refused()
+    assert f"Error: {coco.gt}: line 1" in said
+    assert str(coco.dt) not in said

@@ -104,9 +104,7 @@ def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
 
 def test_an_error_in_a_paired_input_names_the_file(shards: Path, detap: Run) -> None:
     Path("dts/2.json").write_text('[{"image_id": 1, "category_id": 1}]')
-    ended = detap("eval", *PAIRS)
-    assert ended.status == 2
-    assert ended.err.startswith("Error: dts/2.json: [0]: bbox is missing")
+    assert detap("eval", *PAIRS).refused().startswith("Error: dts/2.json: [0]: bbox is missing")
 
 
 def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, detap: Run) -> None:
@@ -123,8 +121,7 @@ def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, det
 def test_no_detections_at_all_is_noted_once(shards: Path, detap: Run) -> None:
     for part in range(5):
         Path(f"dts/{part}.json").write_text("[]")
-    ended = detap("eval", *SHARDS, *JSON)
-    codes = [note["code"] for note in json.loads(ended.out)["notes"]]
+    codes = [note["code"] for note in detap("eval", *SHARDS, *JSON).report()["notes"]]
     assert codes.count("no-detections") == 1
     assert "no-detections" not in detap("eval", "--gt", "gt.json", "--dt", "dt.json").err
 
@@ -135,8 +132,7 @@ def test_other_files_equal_those_of_one_run(
 ) -> None:
     for given, name in ((WHOLE, "one"), (files, "merged")):
         tables = ("--matches", f"{name}.csv", "--curves", f"{name}.json")
-        ended = detap("eval", *given, *tables, "-o", f"{name}.html")
-        assert ended.status == 0, ended.err
+        assert detap("eval", *given, *tables, "-o", f"{name}.html").status == 0
     assert Path("merged.csv").read_bytes() == Path("one.csv").read_bytes()
     assert Path("merged.json").read_bytes() == Path("one.json").read_bytes()
     assert Path("merged.html").stat().st_size
@@ -173,9 +169,7 @@ def test_detectors_of_different_classes_are_compared(tmp_path: Path, detap: Run)
 
 def test_an_image_in_two_saved_tables_is_refused(saved: tuple[str, ...], detap: Run) -> None:
     Path("rank-9.npz").write_bytes(Path("rank-0.npz").read_bytes())
-    ended = detap("eval", *saved)
-    assert ended.status == 2
-    assert "is also in rank-0.npz" in ended.err
+    assert "is also in rank-0.npz" in detap("eval", *saved).refused()
 
 
 # --- selections and ties

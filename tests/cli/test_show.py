@@ -20,9 +20,7 @@ def case(fixtures: Path) -> list[str]:
 
 def record(detap: Run, *words: str) -> dict[str, Any]:
     """Return the JSON after validating it against its schema."""
-    ended = detap("show", *words, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report: dict[str, Any] = json.loads(ended.out)
+    report: dict[str, Any] = detap("show", *words, "--output-format", "json").report()
     jsonschema.Draft202012Validator(schema("image")).validate(report)
     return report
 
@@ -126,9 +124,7 @@ def test_another_threshold(detap: Run, case: list[str]) -> None:
 def test_invalid_options_are_rejected(
     detap: Run, case: list[str], words: list[str], message: str
 ) -> None:
-    ended = detap("show", *words, *case)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("show", *words, *case).refused()
 
 
 def test_names_are_escaped(detap: Run, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from detap.cli import main
 from detap.protocols import PRESETS
+from tests.cli.conftest import Run
 from tests.conftest import ROOT
 
 PAGE, CHOOSING = (
@@ -101,9 +101,6 @@ def test_every_preset_of_another_implementation_is_mentioned() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_tools_works(
-    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_of_the_tools_works(command: str, folder: Path, detap: Run) -> None:
     words = shlex.split(command)[1:]
-    assert main([words[0], "--isolated", *words[1:]]) == 0, capsys.readouterr().err
-    assert capsys.readouterr().out
+    assert detap(words[0], "--isolated", *words[1:]).passed().out

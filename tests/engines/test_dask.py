@@ -282,15 +282,13 @@ def test_ties_by_file_order(shards: Path, detap: Run, scheduler: str, *, descend
 def test_options_that_need_all_boxes_are_refused(
     shards: Path, detap: Run, asked: tuple[str, ...], subject: str
 ) -> None:
-    ended = detap("eval", *SHARDS, "--engine", "dask", *asked)
-    assert ended.status == 2
-    assert ended.err == f"Error: {subject} needs all boxes in one process; remove --engine\n"
+    said = detap("eval", *SHARDS, "--engine", "dask", *asked).refused()
+    assert said == f"Error: {subject} needs all boxes in one process; remove --engine\n"
 
 
 def test_stdin_is_refused(shards: Path, detap: Run) -> None:
-    ended = detap("eval", "--gt", "gt.json", "--dt", "-", "--engine", "dask")
-    assert ended.status == 2
-    assert "--engine cannot read from stdin, because inputs may be read again" in ended.err
+    said = detap("eval", "--gt", "gt.json", "--dt", "-", "--engine", "dask").refused()
+    assert "--engine cannot read from stdin, because inputs may be read again" in said
 
 
 def test_failed_gates_name_no_images(shards: Path, detap: Run, scheduler: str) -> None:
@@ -351,18 +349,15 @@ def test_a_shard_that_kills_its_workers_fails_the_run_by_name() -> None:
 def test_an_invalid_shard_fails_the_run_by_name(shards: Path, detap: Run, scheduler: str) -> None:
     Path("dts/2.json").write_text('[{"image_id": 1}]')
     engine = ("--engine", "dask", "--scheduler", scheduler)
-    ended = detap("eval", *SHARDS, *engine)
-    assert ended.status == 2
-    assert "dts/2.json: [0]: category_id is missing" in ended.err
+    assert "dts/2.json: [0]: category_id is missing" in detap("eval", *SHARDS, *engine).refused()
 
 
 def test_an_image_in_two_shards_is_named_with_both(
     shards: Path, detap: Run, scheduler: str
 ) -> None:
     Path("dts/4.json").write_text(Path("dts/0.json").read_text())
-    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
-    assert ended.status == 2
-    assert "Error: dts/4.json: image 4 is also in dts/0.json; " in ended.err
+    said = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler).refused()
+    assert "Error: dts/4.json: image 4 is also in dts/0.json; " in said
 
 
 @contextmanager
@@ -456,10 +451,9 @@ def test_workers_that_never_start_end_the_run(
         raise RuntimeError("Nanny failed to start.")
 
     monkeypatch.setattr("distributed.LocalCluster", fail)
-    ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
-    assert ended.status == 2
-    assert "the workers died 3 times while starting (Nanny failed to start.)" in ended.err
-    assert "start dask scheduler and dask worker and give --scheduler" in ended.err
+    said = detap("eval", *SHARDS, "--engine", "dask", *JSON).refused()
+    assert "the workers died 3 times while starting (Nanny failed to start.)" in said
+    assert "start dask scheduler and dask worker and give --scheduler" in said
     assert len(started) == 3
     same(detap, scheduler, *SHARDS, *JSON)
 
@@ -478,9 +472,8 @@ def test_a_run_whose_workers_are_all_gone_ends(
 
     monkeypatch.setattr("detap.engines.dask.NO_WORKERS_TIMEOUT", 1.0)
     monkeypatch.setattr(Engine, "_start_workers", begin_and_lose)
-    ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
-    assert ended.status == 2
-    assert ended.err == (
+    said = detap("eval", *SHARDS, "--engine", "dask", *JSON).refused()
+    assert said == (
         "Error: --engine dask: for 1 s no worker was left; see the workers' logs; they may need "
         "more memory\n"
     )
@@ -529,9 +522,8 @@ def test_started_workers_listen_only_on_this_machine() -> None:
 
 
 def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> None:
-    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
-    assert ended.status == 2
-    assert "--scheduler tcp://127.0.0.1:1: no scheduler answers there" in ended.err
+    said = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1").refused()
+    assert "--scheduler tcp://127.0.0.1:1: no scheduler answers there" in said
 
 
 def test_a_lost_scheduler_is_not_reported_as_an_internal_error(
@@ -543,15 +535,13 @@ def test_a_lost_scheduler_is_not_reported_as_an_internal_error(
         raise CommClosedError("in <TCP>: Stream is closed")
 
     monkeypatch.setattr(distributed.Client, "gather", lost)
-    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
-    assert ended.status == 2
-    assert ended.err == (
+    said = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler).refused()
+    assert said == (
         "Error: the scheduler of --engine dask went away (CommClosedError: in <TCP>: Stream is "
         "closed)\n"
     )
 
 
 def test_a_scheduler_needs_its_engine(shards: Path, detap: Run) -> None:
-    ended = detap("eval", *SHARDS, "--scheduler", "tcp://127.0.0.1:1")
-    assert ended.status == 2
-    assert "--scheduler requires --engine dask" in ended.err
+    said = detap("eval", *SHARDS, "--scheduler", "tcp://127.0.0.1:1").refused()
+    assert "--scheduler requires --engine dask" in said

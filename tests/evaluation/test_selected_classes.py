@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import detap
-from detap.cli import main
 from detap.testing import assert_detections
+from tests.cli.conftest import Run
 
 # The box of class 2 has IoU 400 / 480 = .8333: 7 of 10 thresholds match. Class 1 has AP 1.
 BOXES = [[0, 0, 10, 10], [20, 20, 40, 40]]
@@ -115,7 +115,7 @@ def test_an_evaluator() -> None:
 def test_settings_and_options(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
     setting: str,
     ap: float,
 ) -> None:
@@ -124,5 +124,5 @@ def test_settings_and_options(
     (tmp_path / "detap.toml").write_text(f"classes = {setting}\n")
     values = setting.strip('["]').replace(" ", "")
     for option in ([], ["--isolated", "--classes", values]):
-        assert main(["eval", "gt.json", "dt.json", *option, "--output-format", "json"]) == 0
-        assert json.loads(capsys.readouterr().out)["summary"]["AP"] == pytest.approx(ap)
+        report = command("eval", "gt.json", "dt.json", *option, "--output-format", "json").report()
+        assert report["summary"]["AP"] == pytest.approx(ap)

@@ -316,8 +316,9 @@ def test_the_order_of_the_file_changes_no_bit(command: Run, tmp_path: Path) -> N
     (tmp_path / "reversed.json").write_text(json.dumps(boxes))
     reports = []
     for results in (path, tmp_path / "reversed.json"):
-        ended = command("eval", QUICKSTART / "instances.json", results, "--output-format", "json")
-        report = json.loads(ended.out)
+        report = command(
+            "eval", QUICKSTART / "instances.json", results, "--output-format", "json"
+        ).report()
         reports.append([report[key] for key in ("summary", "classes", "unscored")])
     assert reports[0] == reports[1]
 
@@ -358,6 +359,5 @@ def test_the_page_has_images(command: Run, tmp_path: Path) -> None:
     assert (ended.status, "no-images-found" in ended.err) == (0, True)
     image_module = pytest.importorskip("PIL.Image", reason="the extra detap[report] is missing")
     image_module.new("RGB", (320, 240)).save(tmp_path / "000001.jpg")
-    ended = command(*inputs, tmp_path / "other.html", "--images", tmp_path)
-    assert ended.status == 0
+    assert command(*inputs, tmp_path / "other.html", "--images", tmp_path).status == 0
     assert "data:image/webp" in (tmp_path / "other.html").read_text("utf-8")

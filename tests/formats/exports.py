@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
-from detap.cli import main
+from tests.cli.conftest import Run
 
 DOG, CAT = (1.0, 2.0, 11.5, 22.0), (20.0, 5.0, 30.0, 15.0)
 """Corners of the two boxes."""
@@ -61,7 +59,7 @@ def refused(
     name: str,
     valid: Callable[[Path], Path],
     *,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
     file_format: str,
 ) -> None:
     """Check that ``detap eval`` refuses a file with status 2, names it, and prints no number."""
@@ -70,8 +68,8 @@ def refused(
     ground_truth = valid(folder / "valid") if bad.detections else path
     detections = path if bad.detections else write(folder / "results.json", RESULTS)
     call = ["eval", "--gt", str(ground_truth), "--dt", str(detections), *options]
-    assert main(call) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert str(path) in said.err
-    assert bad.message in said.err, said.err
+    ended = command(*call)
+    said = ended.refused()
+    assert ended.out == ""
+    assert str(path) in said
+    assert bad.message in said, said

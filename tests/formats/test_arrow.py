@@ -657,8 +657,7 @@ def files(tmp_path: Path) -> Path:
 def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, command: Run) -> None:
     call = ("eval", "--output-format", "json")
     expected = command(*call, "--gt", files / "gt.json", "--dt", files / "dt.json")
-    ended = command(*call, "--gt", files / gt, "--dt", files / dt)
-    assert ended.status == 0, ended.err
+    ended = command(*call, "--gt", files / gt, "--dt", files / dt).passed()
     mine, theirs = json.loads(ended.out), json.loads(expected.out)
     assert mine["summary"] == theirs["summary"]
     assert mine["signature"] == theirs["signature"]
@@ -683,16 +682,14 @@ def test_detections_from_standard_input(files: Path, command: Run) -> None:
 
 def test_slices_by_a_column(files: Path, command: Run) -> None:
     call = ("--gt", files / "gt.parquet", "--dt", files / "dt.json", "--slice-by", "weather")
-    ended = command("eval", *call, "--fail-under", "AP=0", "--output-format", "json")
-    assert ended.status == 0, ended.err
+    ended = command("eval", *call, "--fail-under", "AP=0", "--output-format", "json").passed()
     assert set(json.loads(ended.out)["slices"]) == {"weather=rain", "weather=sun"}
     truth = truth_columns(TRUTH)
     truth["weather"] = ["sun", "rain", "sun", "sun"]
     write_parquet(table(truth), files / "gt.parquet")
-    ended = command("eval", *call, "--fail-under", "AP=0")
-    assert ended.status == 2
+    said = command("eval", *call, "--fail-under", "AP=0").refused()
     message = "image 2 has two values of weather: 'rain', 'sun'; use one value per image\n"
-    assert f"{files / 'gt.parquet'}: {message}" in ended.err
+    assert f"{files / 'gt.parquet'}: {message}" in said
 
 
 def test_file_names_of_images(tmp_path: Path) -> None:

@@ -1,15 +1,14 @@
 """Box formats: `--boxes`, `--gt-boxes` and `--dt-boxes` of every input format."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS
+from tests.cli.conftest import Run
 from tests.formats import exports
 from tests.formats import small_files as small
 from tests.formats.voc_files import write
@@ -36,14 +35,13 @@ def test_rows_of_yolo(tmp_path: Path, box_format: str) -> None:
     assert detections.score.tolist() == [0.75]
 
 
-def test_yolo_inputs_of_two_box_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_yolo_inputs_of_two_box_formats(tmp_path: Path, command: Run) -> None:
     """Labels as xyxy, predictions as centered boxes: AP 1 with --gt-boxes only."""
     labels(tmp_path, "xyxy")
     write(tmp_path, {"dt/a.txt": f"0 {ROWS['cxcywh']} .75\n", "dt/b.txt": "0 .25 .5 .5 1 .5\n"})
     call = ["eval", "--gt", str(tmp_path / "gt"), "--dt", str(tmp_path / "dt"), "--format", "yolo"]
     call += ["--image-size", "200x100", "--output-format", "json"]
-    assert main([*call, "--gt-boxes", "xyxy"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    record = command(*call, "--gt-boxes", "xyxy").report()
     assert record["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
@@ -117,16 +115,15 @@ def test_named_columns_decide_the_box_format(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("option", ["--boxes", "--gt-boxes"])
 def test_the_command_refuses_them_and_its_hint_works(
-    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, option: str, command: Run
 ) -> None:
     path, _ = named(tmp_path, "cvat")
     write(tmp_path, {"dt/a.txt": "dog .5 1 2 10 20\n"})
     call = ["eval", "--gt", str(path), "--dt", str(tmp_path / "dt"), "--dt-format", "voc"]
     call += ["--output-format", "json", "--protocol", "coco"]
-    assert main([*call, option, "xywh"]) == 2
-    assert "use --dt-boxes for the detections" in capsys.readouterr().err
-    assert main([*call, "--dt-boxes", "xywh"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
+    assert "use --dt-boxes for the detections" in command(*call, option, "xywh").refused()
+    report = command(*call, "--dt-boxes", "xywh").report()
+    assert report["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
 def test_centered_boxes_are_only_for_yolo(tmp_path: Path) -> None:

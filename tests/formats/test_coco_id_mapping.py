@@ -296,13 +296,10 @@ def test_the_command_accepts_voc_with_coco_results(voc: Path, tmp_path: Path, de
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\nant\n")
     dt = write(tmp_path / "dt.json", both_matched(2, 3))
     call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", "--strict-iou")
-    ended = detap(*call, "--class-names", str(names), "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report = json.loads(ended.out)
+    report = detap(*call, "--class-names", str(names), "--output-format", "json").report()
     assert report["summary"]["AP"] == 1.0
     assert str(names) in [source["path"] for source in report["inputs"]]
-    alone = detap("check", "--dt", str(dt), "--class-names", str(names))
-    assert alone.status == 0, alone.err
+    assert detap("check", "--dt", str(dt), "--class-names", str(names)).status == 0
 
 
 # --- files as tools write them
@@ -424,8 +421,7 @@ def test_voc_100_detections_score_as_with_aligned_ids(real_data: Path, detap: Ru
     if not folder.is_dir():
         pytest.skip(f"real data is absent: {folder}")
     paths = folder / "gt" / "coco_v1" / "instances_default.json", folder / "dt" / "coco_dets.json"
-    said = detap("eval", "--gt", paths[0], "--dt", paths[1], "--output-format", "json")
-    assert said.status == 0
+    said = detap("eval", "--gt", paths[0], "--dt", paths[1], "--output-format", "json").passed()
     expected = json.loads((folder / "expected_coco.json").read_text("utf-8"))["stats"]["AP"]
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
     assert "[categories-matched-by-name]" in said.err

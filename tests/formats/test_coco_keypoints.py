@@ -20,6 +20,7 @@ from detap.io.limits import Limits
 from detap.io.paths import SourceFile
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
+from tests.cli.conftest import Run
 from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.formats.helpers import codes
@@ -241,9 +242,8 @@ def test_v_may_be_written_as_any_json_number(
 
 @pytest.mark.parametrize("side", ["gt", "dt"])
 def test_check_refuses_a_number_of_keypoints_as_eval_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], side: str
+    tmp_path: Path, command: Run, side: str
 ) -> None:
-    from detap.cli import main
 
     points = [10, 10, 2, 30, 30, 2]
     box = {"image_id": 1, "category_id": 1, "bbox": [5, 5, 40, 40], "keypoints": points}
@@ -258,11 +258,10 @@ def test_check_refuses_a_number_of_keypoints_as_eval_does(
     call = ["--gt", str(tmp_path / "gt.json"), "--iou-type", "keypoints"]
     if side == "dt":
         call += ["--dt", str(tmp_path / "dt.json")]
-    assert main(["check", *call]) == 2
-    said = capsys.readouterr().err
+    said = command("check", *call).refused()
     assert "the protocol has 17 sigmas, but rows of the ground truth have 2 keypoints" in said
     # The hint, followed, in both commands.
-    assert main(["check", *call, "--sigmas", "0.05,0.1"]) == 0
+    assert command("check", *call, "--sigmas", "0.05,0.1").status == 0
     pair = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
-    assert main(["eval", *pair, "--iou-type", "keypoints"]) == 2
-    assert main(["eval", *pair, "--iou-type", "keypoints", "--sigmas", "0.05,0.1"]) == 0
+    assert command("eval", *pair, "--iou-type", "keypoints").status == 2
+    assert command("eval", *pair, "--iou-type", "keypoints", "--sigmas", "0.05,0.1").status == 0

@@ -8,6 +8,7 @@ import pytest
 import detap
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -101,5 +102,5 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, capsys=capsys, file_format="createml")
+def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
+    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="createml")

@@ -11,6 +11,7 @@ import pytest
 import detap
 from detap.errors import InputError
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats import test_createml as createml
 from tests.formats import test_crowdhuman as crowdhuman
 from tests.formats import test_datumaro as datumaro
@@ -70,10 +71,10 @@ Refuses = Callable[[Kind, Any, str], None]
 
 
 @pytest.fixture
-def refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuses:
+def refuses(tmp_path: Path, command: Run) -> Refuses:
     def check(kind: Kind, content: Any, message: str) -> None:
         bad = Bad(content, message, kind.detections)
-        refused(tmp_path, bad, "a.json", createml.valid, capsys=capsys, file_format=kind.name)
+        refused(tmp_path, bad, "a.json", createml.valid, command=command, file_format=kind.name)
 
     return check
 

@@ -1,7 +1,7 @@
 """Exports of annotation tools as delivered, with the numbers of pycocotools on their boxes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,9 +9,9 @@ import pytest
 
 import detap
 from detap.checks.boxes import failed_box_checks
-from detap.cli import main
 from detap.errors import InputError
 from detap.formats.detection import detect_format, matching_formats
+from tests.cli.conftest import Run
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
@@ -154,13 +154,8 @@ def data(formats2: Path, tmp_path: Path) -> Data:
     return Data(formats2, tmp_path)
 
 
-Run = Callable[..., Any]
-
-
 @pytest.mark.parametrize("case", LAYOUTS, ids=lambda case: f"{case.path} {case.options}")
-def test_a_layout_has_its_number(
-    data: Data, capsys: pytest.CaptureFixture[str], case: Layout
-) -> None:
+def test_a_layout_has_its_number(data: Data, command: Run, case: Layout) -> None:
     options: dict[str, Any] = {**case.options}
     if case.sized:
         options["image_sizes"] = data.image_sizes(case.images == LABEL_STUDIO)
@@ -177,8 +172,7 @@ def test_a_layout_has_its_number(
     for option, value in options.items():
         arguments += [f"--{option.replace('_', '-')}", str(value)]
     arguments += ["--dt", str(results), "--protocol", "coco", "--output-format", "json"]
-    assert main(arguments) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = command(*arguments).report()
     summary = detap.evaluate(truth, detections, "coco").summary
     for metric in ("AP", "AP50", "AP75"):
         close = pytest.approx(expected[metric], abs=case.tolerance)

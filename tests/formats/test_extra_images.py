@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import detap
-from detap.cli import main
+from tests.cli.conftest import Run
 
 # Two cats in images 1 and 2 (a and b). One is detected, the other is not: AP is the part of the 101
 # recall levels up to 1/2. Images 3 and 4 (c and d) are not annotated.
@@ -23,6 +23,7 @@ ROWS = [
 COUNTS = "(3 detections of 2 such images)"
 REMEDY = 'or leave such detections out by --extra-images drop (extra_images="drop" in Python)'
 NOTE = "detections of 2 images that the ground truth lacks are left out (3) [extra-images]"
+JSON = ("--output-format", "json")
 NUMBERS = {"a": 1, "b": 2, "c": 3, "d": 4}
 WIDTH, HEIGHT = 640, 480
 
@@ -227,21 +228,13 @@ def test_results_of_other_images_only_stay_an_error(tmp_path: Path, case: Case) 
 # --- the command line
 
 
-def report(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:
-    status = main([*map(str, arguments), "--output-format", "json"])
-    captured = capsys.readouterr()
-    assert status == 0, captured.err
-    record: dict[str, Any] = json.loads(captured.out)
-    return record
-
-
 CHOICES = [["--extra-images", "drop"], ["--images", "1,2"], ["--images", "1", "--images", "2"]]
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=" ".join)
-def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], choice: list[str]) -> None:
+def test_options(tmp_path: Path, command: Run, choice: list[str]) -> None:
     paths = ground_truth(tmp_path), coco(tmp_path, ROWS)
-    record = report(capsys, "eval", *paths, *choice)
+    record = command("eval", *paths, *choice, *JSON).report()
     assert record["summary"]["AP"] == pytest.approx(AP)
     [note] = [note for note in record["notes"] if note["code"] == "extra-images"]
     assert (note["count"], note["severity"]) == (3, "info")
@@ -250,75 +243,61 @@ def test_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], choice: lis
     assert reading == [None, {"extra_images": "drop"} if "drop" in choice else None]
 
 
-def test_a_selected_image_among_extra_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record = report(capsys, "eval", ground_truth(tmp_path), coco(tmp_path, ROWS), "--images", "1")
+def test_a_selected_image_among_extra_ones(tmp_path: Path, command: Run) -> None:
+    paths = ground_truth(tmp_path), coco(tmp_path, ROWS)
+    record = command("eval", *paths, "--images", "1", *JSON).report()
     assert record["summary"]["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("choice", [[], ["--images", "seen"], ["--as-is"]], ids=" ".join)
-def test_others_stay_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], choice: list[str]
-) -> None:
+def test_others_stay_an_error(tmp_path: Path, command: Run, choice: list[str]) -> None:
     paths = map(str, (ground_truth(tmp_path), coco(tmp_path, ROWS)))
-    assert main(["eval", *paths, *choice]) == 2
-    said = capsys.readouterr().err
+    said = command("eval", *paths, *choice).refused()
     assert said.count("\n") == 1
     assert f"[2]: image_id 3 is not in the ground truth {COUNTS}; use results for the same" in said
     assert said.endswith(f"{REMEDY}\n")
 
 
-def test_an_unknown_image_is_not_selected(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_image_is_not_selected(tmp_path: Path, command: Run) -> None:
     paths = map(str, (ground_truth(tmp_path), coco(tmp_path, ROWS)))
-    assert main(["eval", *paths, "--images", "1,3"]) == 2
-    assert "image '3' is not in the ground truth" in capsys.readouterr().err
+    said = command("eval", *paths, "--images", "1,3").refused()
+    assert "image '3' is not in the ground truth" in said
 
 
-def test_several_inputs_of_which_one_has_extra_images_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_inputs_of_which_one_has_extra_images_only(tmp_path: Path, command: Run) -> None:
     truth = ground_truth(tmp_path)
     parts = tmp_path / "parts"
     parts.mkdir()
     for number, rows in enumerate((ROWS[:2], ROWS[2:])):
         coco(tmp_path, rows).rename(parts / f"{number}.json")
-    record = report(capsys, "eval", truth, parts, "--extra-images", "drop")
+    record = command("eval", truth, parts, "--extra-images", "drop", *JSON).report()
     assert record["summary"]["AP"] == pytest.approx(AP)
     assert [note["count"] for note in record["notes"] if note["code"] == "extra-images"] == [3]
 
 
-def test_a_baseline_without_the_option_is_not_comparable(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_baseline_without_the_option_is_not_comparable(tmp_path: Path, command: Run) -> None:
     """The gate does not become weaker without a word."""
     truth, detections = ground_truth(tmp_path), coco(tmp_path, ROWS[:2])
     earlier = tmp_path / "earlier.json"
-    assert main(["eval", str(truth), str(detections), "-o", str(earlier)]) == 0
+    assert command("eval", str(truth), str(detections), "-o", str(earlier)).status == 0
     coco(tmp_path, ROWS)
     gate = ["--baseline", str(earlier), "--max-drop", "0.1"]
-    capsys.readouterr()
-    assert main(["eval", str(truth), str(detections), "--extra-images", "drop", *gate]) == 2
-    said = capsys.readouterr().err
+    said = command("eval", str(truth), str(detections), "--extra-images", "drop", *gate).refused()
     assert "reading: --extra-images (baseline: not given; current: drop)" in said
 
 
-@pytest.mark.parametrize("command", ["compare", "check", "report", "convert"])
-def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+@pytest.mark.parametrize("name", ["compare", "check", "report", "convert"])
+def test_other_commands(tmp_path: Path, command: Run, name: str) -> None:
     truth, detections = map(str, (ground_truth(tmp_path), coco(tmp_path, ROWS)))
     arguments = {
         "compare": ["--gt", truth, detections, detections, "--resamples", "10"],
         "check": [truth, detections],
         "report": [truth, detections, "-o", str(tmp_path / "r.html"), "--images", "none"],
         "convert": [truth, detections, "--to", "voc", "-o", str(tmp_path / "voc")],
-    }[command]
-    assert main([command, *arguments]) == 2
-    assert REMEDY in capsys.readouterr().err
-    assert main([command, *arguments, "--extra-images", "drop"]) == 0
-    captured = capsys.readouterr()
-    assert NOTE in captured.err + captured.out
+    }[name]
+    assert REMEDY in command(name, *arguments).refused()
+    ended = command(name, *arguments, "--extra-images", "drop").passed()
+    assert NOTE in ended.err + ended.out
 
 
 # --- Python

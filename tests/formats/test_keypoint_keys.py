@@ -119,9 +119,8 @@ def test_other_formats_have_no_keys(tmp_path: Path, detap: Run) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"image": "1", "boxes": []}\n')
     paths = write(tmp_path, [{}], [{}])
-    ended = detap("eval", paths[0], labels, "--result-score-key", "foot_score")
-    assert ended.status == 2
-    assert "result_score_key applies to COCO files; these are read as jsonl" in ended.err
+    said = detap("eval", paths[0], labels, "--result-score-key", "foot_score").refused()
+    assert "result_score_key applies to COCO files; these are read as jsonl" in said
     message = "keypoint_keys applies to COCO files; these are read as yolo"
     with pytest.raises(UsageError, match=message):
         reader_options(FORMATS["yolo"], "ground truth", Protocol.parse(TWO).reader_options)
@@ -138,6 +137,5 @@ def test_a_search_leaves_out_presets_of_other_keys() -> None:
 def test_protocols_that_read_different_keys(tmp_path: Path, detap: Run) -> None:
     paths = write(tmp_path, [{}], [{}])
     sources = ("--gt", paths[0], "--dt", paths[1])
-    ended = detap("explain", *sources, "--from", "coco-keypoints", "--to", TWO)
-    assert ended.status == 2
-    assert "read different keypoints or scores of a record; use one of them at a time" in ended.err
+    said = detap("explain", *sources, "--from", "coco-keypoints", "--to", TWO).refused()
+    assert "read different keypoints or scores of a record; use one of them at a time" in said

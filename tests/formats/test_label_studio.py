@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.label_studio import image_name_of
+from tests.cli.conftest import Run
 from tests.formats.helpers import codes
 
 fits = FORMATS["labelstudio"].fits
@@ -219,13 +219,13 @@ def detected(folder: Path, content: Any, **options: Any) -> Any:
     return detap.read_detections(path, truth, **options)
 
 
-def test_predictions_are_detections(tmp_path: Path) -> None:
+def test_predictions_are_detections(tmp_path: Path, command: Run) -> None:
     table = detected(tmp_path, [predicted(region(score=0.75), region(label="cat"), score=0.5)])
     assert table.score.tolist() == [0.75, 0.5]
     assert table.classes == ("dog", "cat")
     assert codes(table)["prediction-scores"] == 1
     path = tmp_path / "dt.json"
-    assert main(["eval", "--gt", str(path), "--dt", str(path), "--strict"]) == 2
+    assert command("eval", "--gt", path, "--dt", path, "--strict").status == 2
 
 
 def test_a_project_against_its_own_predictions(tmp_path: Path) -> None:
@@ -438,16 +438,14 @@ BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", [*BAD, *BAD_PREDICTIONS])
-def test_invalid_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_invalid_input(tmp_path: Path, command: Run, name: str) -> None:
     is_truth = name in BAD
     content, expected = BAD[name] if is_truth else BAD_PREDICTIONS[name]
     gt = written(tmp_path, content if is_truth else [task(region())])
     dt = written(tmp_path, [predicted(region(score=0.5))] if is_truth else content, "dt.json")
-    command = ["eval", "--gt", str(gt), "--dt", str(dt), "--format", "labelstudio"]
-    assert main(command) == 2
-    ended = capsys.readouterr()
+    ended = command("eval", "--gt", gt, "--dt", dt, "--format", "labelstudio")
     assert not ended.out
-    assert f"{gt if is_truth else dt}: " in ended.err
+    assert f"{gt if is_truth else dt}: " in ended.refused()
     assert expected in ended.err
 
 

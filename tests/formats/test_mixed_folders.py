@@ -215,9 +215,7 @@ def test_the_command_check_and_limits(name: str, tmp_path: Path, command: Run) -
     make(tmp_path, name)
     options: dict[str, Any] = {"image_size": "50x40"} if MADE[name][0] == "yolo" else {}
     words = [f"--{option.replace('_', '-')}={value}" for option, value in options.items()]
-    ended = command("check", "--gt", tmp_path, *words, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report = json.loads(ended.out)
+    report = command("check", "--gt", tmp_path, *words, "--output-format", "json").report()
     assert report["statistics"]["ground_truths"] == 1
     assert [row["ground_truths"] for row in report["classes"] if row["name"] == content(name)[1]]
     members = [*detap.read_ground_truth(tmp_path, **options).files[0].members]

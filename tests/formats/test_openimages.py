@@ -236,20 +236,18 @@ def test_normalized_boxes_with_pixels(tmp_path: Path, detap: Run) -> None:
     # The remedy, followed.
     (tmp_path / "sizes.csv").write_text(SIZES)
     sized = (*call, "--image-sizes", tmp_path / "sizes.csv", "--output-format", "json")
-    ended = detap("eval", *sized)
-    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    assert detap("eval", *sized).report()["summary"]["AP"] == pytest.approx(1)
 
 
 def test_boxes_without_image_sizes_are_not_converted(tmp_path: Path, detap: Run) -> None:
     gt = written(tmp_path, PLAIN, BOX)
     (tmp_path / "sizes.csv").write_text(SIZES)
     for to in ("coco", "voc", "yolo"):
-        ended = detap("convert", "--gt", gt, "--to", to, "-o", tmp_path / to)
-        assert ended.status == 2
+        said = detap("convert", "--gt", gt, "--to", to, "-o", tmp_path / to).refused()
         assert (
             f"{gt}: boxes are normalized and image sizes are unknown, but pixels are written; pass "
             "--image-sizes FILE (image_sizes=)"
-        ) in ended.err
+        ) in said
     sizes = ("--image-sizes", tmp_path / "sizes.csv")
     call = ("convert", "--gt", gt, *sizes, "--to", "coco", "-o", tmp_path / "gt.json")
     assert detap(*call).status == 0

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
@@ -95,29 +95,24 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_invalid_responses(
-    gt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_invalid_responses(gt: Path, tmp_path: Path, command: Run, name: str) -> None:
     content, expected = BAD[name]
     dt = written(tmp_path / "dt", {"a.json": content})
-    assert main(["eval", "--gt", str(gt), "--dt", str(dt), "--dt-format", "roboflow"]) == 2
-    ended = capsys.readouterr()
+    ended = command("eval", "--gt", str(gt), "--dt", str(dt), "--dt-format", "roboflow")
     assert not ended.out
-    assert str(dt) in ended.err
+    assert str(dt) in ended.refused()
     assert expected in ended.err
 
 
-def test_files_of_other_images(
-    gt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_other_images(gt: Path, tmp_path: Path, command: Run) -> None:
     dt = written(tmp_path / "dt", {"c.json": response(prediction())})
-    assert main(["eval", "--gt", str(gt), "--dt", str(dt)]) == 2
-    assert "no image in common with the ground truth" in capsys.readouterr().err
+    said = command("eval", "--gt", str(gt), "--dt", str(dt)).refused()
+    assert "no image in common with the ground truth" in said
     twice = {"a.json": response(prediction()), "a.jpg.json": response(prediction())}
     written(dt, twice)
     (dt / "c.json").unlink()
-    assert main(["eval", "--gt", str(gt), "--dt", str(dt)]) == 2
-    assert "duplicate image 'a.jpg' (also at " in capsys.readouterr().err
+    said = command("eval", "--gt", str(gt), "--dt", str(dt)).refused()
+    assert "duplicate image 'a.jpg' (also at " in said
 
 
 def test_responses_are_not_ground_truth(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import detap
-from detap.cli import main
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -132,16 +132,15 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, capsys=capsys, file_format="scalabel")
+def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
+    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="scalabel")
 
 
-def test_the_figures_of_its_own_tests(formats3: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_figures_of_its_own_tests(formats3: Path, command: Run) -> None:
     """Scalabel's own test suite has twelve figures of these files, and AP by class, in percent."""
     folder = formats3 / "scalabel"
     call = ["eval", str(folder / "gt.json"), str(folder / "dt.json"), "--output-format", "json"]
-    assert main(call) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = command(*call).report()
     expected = json.loads((folder / "expected.json").read_text())
     # The file has 64.28530467766 for APl; Scalabel's test and pycocotools have 64.28530466767.
     assert {name: 100 * report["summary"][name] for name in expected["summary"]} == pytest.approx(

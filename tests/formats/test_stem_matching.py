@@ -42,9 +42,7 @@ def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
     # a is matched, b is displaced, c has none: one of three by the first of two, AP 1/3.
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "b.v2": "cat .8 50 50 60 60\n"})
     call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-inclusive-pixels")
-    ended = detap("eval", *call, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    record = json.loads(ended.out)
+    record = detap("eval", *call, "--output-format", "json").report()
     assert record["summary"]["mAP"] == pytest.approx(1 / 3, abs=1e-15)
     assert {entry["name"] for entry in record["classes"]} == {"cat", "dog"}
 
@@ -62,9 +60,8 @@ def test_metrics_and_names_are_reported(tmp_path: Path) -> None:
 def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["a.jpg"])
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "70": "cat .9 0 0 10 10\n"})
-    ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
-    assert ended.status == 2
-    assert "70.txt: line 1: image '70' is not in the ground truth" in ended.err
+    said = detap("eval", "--gt", str(gt), "--dt", str(dt)).refused()
+    assert "70.txt: line 1: image '70' is not in the ground truth" in said
 
 
 @pytest.mark.parametrize(
@@ -85,9 +82,8 @@ def test_names_of_images(files: list[str], stems: tuple[str, ...]) -> None:
 def test_images_of_one_file_are_ambiguous(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["a.jpg", "a.jpg"])
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n"})
-    ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
-    assert ended.status == 2
-    assert "instances.json: several images have the file 'a.jpg'" in ended.err
+    said = detap("eval", "--gt", str(gt), "--dt", str(dt)).refused()
+    assert "instances.json: several images have the file 'a.jpg'" in said
     with pytest.raises(InputError, match="give each image a unique file_name"):
         detap_read(gt, dt)
 

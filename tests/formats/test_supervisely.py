@@ -10,6 +10,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -178,6 +179,5 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case, known = BAD[name], "supervisely"
-    refused(tmp_path, case, "a.jpg.json", valid, capsys=capsys, file_format=known)
+def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
+    refused(tmp_path, BAD[name], "a.jpg.json", valid, command=command, file_format="supervisely")

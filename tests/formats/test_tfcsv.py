@@ -9,6 +9,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from tests.cli.conftest import Run
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, refused, write
 
 HEADER = "filename,width,height,class,xmin,ymin,xmax,ymax"
@@ -142,9 +143,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
     case = BAD[name]
     if name == "a class without name":
         names = write(tmp_path / "names.txt", "dog\ncat\n")
         case = case._replace(options=("--dt-class-names", str(names)))
-    refused(tmp_path, case, "bad.csv", valid, capsys=capsys, file_format="tfcsv")
+    refused(tmp_path, case, "bad.csv", valid, command=command, file_format="tfcsv")

@@ -20,6 +20,7 @@ from detap.io.digest import sha256
 from detap.io.limits import Limits
 from detap.io.paths import is_url, shown
 from detap.io.stream import Stream, open_regular, read_bytes
+from tests.cli.conftest import Run
 from tests.formats.coco_files import RESULTS, TRUTH
 
 fsspec = pytest.importorskip("fsspec")
@@ -163,11 +164,11 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_takes_urls_and_patterns_of_them(
-    urls: tuple[str, str], memory: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    urls: tuple[str, str], memory: Any, command: Run, tmp_path: Path
 ) -> None:
     target = tmp_path / "report.json"
     call = ["eval", "--gt", urls[0], "--dt"]
-    assert main([*call, urls[1], "-o", str(target)]) == 0
+    assert command(*call, urls[1], "-o", str(target)).status == 0
     whole = json.loads(target.read_text())
     assert [entry["path"] for entry in whole["inputs"]] == list(urls)
     assert [entry["sha256"] for entry in whole["inputs"]] == [
@@ -175,39 +176,35 @@ def test_the_command_takes_urls_and_patterns_of_them(
     ]
     memory.pipe("/run/part/2.json", json.dumps(RESULTS[1:]).encode())
     memory.pipe("/run/part/1.json", json.dumps(RESULTS[:1]).encode())
-    assert main([*call, "memory://run/part/*.json", "-o", str(target)]) == 0
+    assert command(*call, "memory://run/part/*.json", "-o", str(target)).status == 0
     parts = json.loads(target.read_text())
     assert [entry["path"] for entry in parts["inputs"][1:]] == [
         "memory:///run/part/1.json",
         "memory:///run/part/2.json",
     ]
     assert parts["summary"] == whole["summary"]
-    assert main([*call, "memory://run/none/*.json"]) == 2
-    assert "memory://run/none/*.json: matches no file" in capsys.readouterr().err
-    assert main([*call, "memory://run/none.json"]) == 2
-    assert "memory://run/none.json: no such file or directory" in capsys.readouterr().err
-    assert main(["eval", "--gt", urls[0], "--dt", urls[0]]) == 2
-    assert "this is the ground-truth file" in capsys.readouterr().err
+    said = command(*call, "memory://run/none/*.json").refused()
+    assert "memory://run/none/*.json: matches no file" in said
+    said = command(*call, "memory://run/none.json").refused()
+    assert "memory://run/none.json: no such file or directory" in said
+    said = command("eval", "--gt", urls[0], "--dt", urls[0]).refused()
+    assert "this is the ground-truth file" in said
 
 
-def test_folders_and_images_must_be_local(
-    urls: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folders_and_images_must_be_local(urls: tuple[str, str], command: Run) -> None:
     with pytest.raises(InputError, match=r"^memory://run: is a URL, expected a local file or"):
         open_regular("memory://run")
-    assert main(["eval", "--format", "voc", "--gt", "memory://run", "--dt", urls[1]]) == 2
-    message = "memory://run: is a URL, expected a local file or folder; download it first"
-    assert message in capsys.readouterr().err
+    said = command("eval", "--format", "voc", "--gt", "memory://run", "--dt", urls[1]).refused()
+    assert "memory://run: is a URL, expected a local file or folder; download it first" in said
 
 
-def test_rankings_are_read_by_url_too(memory: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rankings_are_read_by_url_too(memory: Any, command: Run) -> None:
     memory.pipe("/qrels.txt", b"q1 0 a 1\nq1 0 b 0\n")
     memory.pipe("/run.txt", b"q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n")
     call = ["rank", "retrieval", "--qrels", "memory://qrels.txt", "--run", "memory://run.txt"]
-    assert main([*call, "--output-format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["summary"]["mAP"] == 1.0
-    assert main([*call[:-1], "memory://none.txt"]) == 2
-    assert "memory://none.txt: no such file or directory; check the URL" in capsys.readouterr().err
+    assert command(*call, "--output-format", "json").report()["summary"]["mAP"] == 1.0
+    said = command(*call[:-1], "memory://none.txt").refused()
+    assert "memory://none.txt: no such file or directory; check the URL" in said
 
 
 def test_arrays_are_read_by_url_too(memory: Any) -> None:

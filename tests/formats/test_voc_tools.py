@@ -1,6 +1,5 @@
 """VOC XML of labelImg, CVAT and Roboflow, and text of Cartucho's and Padilla's tools."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -84,9 +83,7 @@ def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
 
 
 def headline(detap: Run, *words: str) -> float:
-    ended = detap("eval", *words, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    value: float = json.loads(ended.out)["summary"]["mAP"]
+    value: float = detap("eval", *words, "--output-format", "json").report()["summary"]["mAP"]
     return value
 
 

@@ -238,9 +238,7 @@ def test_detections_alone_are_checked(command: Run, tmp_path: Path, name: str) -
     options = {"VIA": ["--class-attribute=label"], "VOC": ["--layout=image-files"]}
     options["YOLO"] = ["--image-size=100x80", f"--class-names={path / 'classes.txt'}"]
     words = ["--dt-format", FORMATS[name].format, "--output-format", "json"]
-    ended = command("check", "--dt", path, *words, *options.get(name, []))
-    assert ended.status == 0, ended.err
-    report = json.loads(ended.out)
+    report = command("check", "--dt", path, *words, *options.get(name, [])).report()
     assert {row["name"]: row["detections"] for row in report["classes"]} == {"cat": 1, "dog": 1}
     assert report["statistics"]["detections"] == 2
 
@@ -456,8 +454,7 @@ def test_the_command_check(command: Run, tmp_path: Path) -> None:
         del record["score"]
     content = {"images": [{"id": "a"}], "categories": categories}
     gt.write_text(json.dumps({**content, "annotations": boxes}))
-    ended = command("check", "--gt", gt, "--dt", dt, "--output-format", "json")
-    assert ended.status == 0
+    ended = command("check", "--gt", gt, "--dt", dt, "--output-format", "json").passed()
     statistics = json.loads(ended.out)["statistics"]
     names = ("score_lowest", "score_median", "score_highest", "scores_distinct", "tied_detections")
     assert [statistics[name] for name in names] == [None] * 5
@@ -527,8 +524,7 @@ def test_sets_of_the_reference_program(
     converted = tmp_path / "converted"
     reading = [option for option in options if not option.startswith(("--protocol", "--iou"))]
     inputs = ["--gt", truth, "--dt", path, *reading]
-    ended = command("convert", *inputs, "--to", "tfcsv", "--output", converted)
-    assert ended.status == 0, ended.err
+    ended = command("convert", *inputs, "--to", "tfcsv", "--output", converted).passed()
     for detections in (path, next(converted.glob("d*.csv"))):
         ended = command("eval", truth, detections, *options, "--output-format", "json")
         options = [option.replace("--boxes", "--gt-boxes") for option in options]  # of the other

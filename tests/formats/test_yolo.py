@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.tables.detection import Detections, GroundTruth
+from tests.cli.conftest import Run
 from tests.formats.helpers import codes, png
 from tests.formats.test_image_headers import exif, jpeg
 from tests.formats.voc_files import write
@@ -589,10 +589,7 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     assert error.value.problems[0].location == "200000 lines (1, 2, 3, ...)"
 
 
-def test_detections_alone_have_the_names_beside_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_detections_alone_have_the_names_beside_them(tmp_path: Path, command: Run) -> None:
     write(tmp_path, {"classes.txt": "cat\ndog\n", "a.txt": "1 .5 .5 .2 .2 .9\n"})
     options = ("--dt-format", "yolo", "--image-size", "100x100")
-    assert main(["check", "--dt", str(tmp_path), *options]) == 0
-    assert re.search(r"dog +1\n", capsys.readouterr().out)
+    assert re.search(r"dog +1\n", command("check", "--dt", str(tmp_path), *options).passed().out)

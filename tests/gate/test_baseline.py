@@ -53,8 +53,7 @@ def test_a_first_report_becomes_the_baseline(reports: Path, detap: Run) -> None:
 def test_each_metric_rises_separately_and_none_falls(reports: Path, detap: Run) -> None:
     detap("baseline", "update", "base.json", "no-dog.json")
     before = load(reports / "base.json")
-    ended = detap("baseline", "update", "base.json", "no-cat.json")
-    assert ended.status == 0
+    ended = detap("baseline", "update", "base.json", "no-cat.json").passed()
     record = load(reports / "base.json")
     then, now = load(reports / "no-dog.json"), load(reports / "no-cat.json")
     for name, value in record["summary"].items():
@@ -104,9 +103,8 @@ def test_another_ground_truth_is_rejected_unless_allowed(reports: Path, detap: R
     truth["annotations"][0]["bbox"] = [0, 0, 99, 100]
     (reports / "instances.json").write_text(json.dumps(truth))
     detap("eval", "--gt", "instances.json", "--dt", "dt.json", "-q", "-o", "other.json")
-    ended = detap("baseline", "update", "base.json", "other.json")
-    assert ended.status == 2
-    assert "ground truth: sha256" in ended.err
+    said = detap("baseline", "update", "base.json", "other.json").refused()
+    assert "ground truth: sha256" in said
     assert load(reports / "base.json") == load(reports / "good.json")
     ended = detap("baseline", "update", "base.json", "other.json", "--allow-mismatch")
     assert ended.out == "replaced: the new report is of another ground truth or protocol\n"
@@ -130,10 +128,9 @@ def test_a_file_that_is_not_a_report_is_rejected(
 ) -> None:
     (reports / "bad.json").write_text(content)
     for call in (("base.json", "bad.json"), ("bad.json", "good.json")):
-        ended = detap("baseline", "update", *call)
-        assert ended.status == 2
-        assert "bad.json" in ended.err
-        assert message in ended.err
+        said = detap("baseline", "update", *call).refused()
+        assert "bad.json" in said
+        assert message in said
     assert (reports / "bad.json").read_text() == content
 
 
@@ -411,9 +408,9 @@ def test_classes_with_shifted_ids_are_matched_by_name(
             category["id"] += 90
         path.write_text(json.dumps(record))
     call = [*coco.arguments, *slices, "--baseline", base, "--allow-mismatch"]
-    ended = detap(*call, "--max-drop", f"{name}=0", "--output-format", "json")
-    assert ended.status == 0, ended.err
-    checks = json.loads(ended.out)["gates"]["checks"]
+    checks = detap(*call, "--max-drop", f"{name}=0", "--output-format", "json").report()["gates"][
+        "checks"
+    ]
     # Of two cats one is found first: 51 of 101 levels.
     cat = next(check for check in checks if "class:cat" in check["name"])
     assert (cat["baseline"], cat["drop"]) == (pytest.approx(51 / 101), 0)

@@ -169,9 +169,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: Run) -> None:
-    ended = detap(*files)
-    assert ended.status == 0
-    lines = ended.out.splitlines()
+    lines = detap(*files).passed().out.splitlines()
     # Two ground truths of each class are fewer than 20.
     sentence, _, changed = " ".join(lines[:2]).partition("; ")
     assert sentence == "AP dropped by 0.5000 (no interval: fewer than 20 ground truths)"
@@ -315,9 +313,7 @@ def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) 
 def test_invalid_arguments_are_rejected(
     files: list[str], detap: Run, arguments: list[str], message: str
 ) -> None:
-    ended = detap(*files, *arguments)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap(*files, *arguments).refused()
 
 
 def test_stdin_is_rejected(files: list[str], detap: Run) -> None:

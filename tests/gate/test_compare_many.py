@@ -48,9 +48,7 @@ def compare(detap: Run, *arguments: str) -> Ended:
 
 
 def report(detap: Run, *arguments: str) -> dict[str, Any]:
-    ended = compare(detap, *arguments, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    record: dict[str, Any] = json.loads(ended.out)
+    record: dict[str, Any] = compare(detap, *arguments, "--output-format", "json").report()
     Draft202012Validator(schema("detectors")).validate(record)
     return record
 

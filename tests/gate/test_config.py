@@ -99,8 +99,7 @@ def test_detap_toml_comes_before_pyproject(folder: Path, detap: Run) -> None:
 
 def test_isolated_reads_no_file(folder: Path, detap: Run) -> None:
     own(folder, "unknown = 1")
-    ended = detap("eval", "--isolated", "--gt", "instances.json", "--dt", "results.json")
-    assert ended.status == 0
+    assert detap("eval", "--isolated", "--gt", "instances.json", "--dt", "results.json").status == 0
     assert detap("eval", "--isolated").status == 2
     assert detap("eval", "--isolated", "--target", "x").status == 2
 
@@ -153,19 +152,16 @@ def test_a_number_of_many_digits(folder: Path, detap: Run, name: str, number: st
     table = "[tool.detap]\n" if name == "pyproject.toml" else ""
     (folder / name).write_text(f"{table}{BASE}fail-under = {number}\n")
     for command in ("eval", "config"):
-        ended = detap(command)
-        assert ended.status == 2
-        assert ended.err.startswith(f"Error: {name}: ")
-        assert "(4300 digits)" in ended.err
+        said = detap(command).refused()
+        assert said.startswith(f"Error: {name}: ")
+        assert "(4300 digits)" in said
 
 
 @pytest.mark.parametrize("command", ["eval", "config"])
 def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str) -> None:
     os.mkfifo(folder / "pipe.toml")
     for path, kind in (("pipe.toml", "a FIFO"), ("/dev/zero", "a device"), (".", "a folder")):
-        ended = detap(command, "--config", path)
-        assert ended.status == 2
-        assert f"{path}: is {kind}" in ended.err
+        assert f"{path}: is {kind}" in detap(command, "--config", path).refused()
 
 
 @pytest.mark.parametrize(
@@ -186,9 +182,7 @@ def test_config_rejects_what_eval_rejects(
 ) -> None:
     own(folder, text)
     for command in ("config", "eval"):
-        ended = detap(command)
-        assert ended.status == 2, command
-        assert message in ended.err, command
+        assert message in detap(command).refused()
 
 
 @pytest.mark.parametrize(
@@ -238,16 +232,13 @@ def test_missing_files_and_targets(
     folder: Path, detap: Run, arguments: list[str], message: str
 ) -> None:
     own(folder, "[targets.night]\niou = 0.5")
-    ended = detap("eval", *arguments)
-    assert ended.status == 2
-    assert message in ended.err
+    assert message in detap("eval", *arguments).refused()
 
 
 def test_a_run_has_one_target(folder: Path, detap: Run) -> None:
     own(folder, "[targets.a]\nfail-under = 0.9\n[targets.b]\nfail-under = 0.1")
-    ended = detap("eval", "--target", "a", "--target", "b")
-    assert ended.status == 2
-    assert "--target: a run takes one target, got 'a' and 'b'" in ended.err
+    said = detap("eval", "--target", "a", "--target", "b").refused()
+    assert "--target: a run takes one target, got 'a' and 'b'" in said
     assert detap("eval", "--target", "a").status == 1
     assert detap("eval", "--target", "b").status == 0
 
@@ -265,15 +256,12 @@ def test_a_limit_of_17_digits_is_exact(folder: Path, detap: Run, target: list[st
 
 def test_a_missing_option_hints_at_the_targets(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text('[targets.night]\ngt = "instances.json"')
-    ended = detap("eval")
-    assert ended.status == 2
-    assert "Did you mean --target night?" in ended.err
+    assert "Did you mean --target night?" in detap("eval").refused()
 
 
 def test_a_target_without_a_file(folder: Path, detap: Run) -> None:
-    ended = detap("eval", "--target", "night")
-    assert ended.status == 2
-    assert "--target night: no detap.toml and no [tool.detap]" in ended.err
+    said = detap("eval", "--target", "night").refused()
+    assert "--target night: no detap.toml and no [tool.detap]" in said
 
 
 def test_config_shows_values_and_their_sources(
@@ -281,8 +269,7 @@ def test_config_shows_values_and_their_sources(
 ) -> None:
     own(folder, "fail-under = {AP50 = 0.5}\n[targets.night]\niou = 0.75\n")
     monkeypatch.setenv("DETAP_THREADS", "2")
-    ended = detap("config", "--target", "night")
-    assert ended.status == 0
+    ended = detap("config", "--target", "night").passed()
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["file:", "detap.toml"] in lines
     assert ["targets:", "night"] in lines
@@ -304,8 +291,7 @@ def test_config_without_a_file(folder: Path, detap: Run) -> None:
 
 def test_compare_uses_shared_settings(folder: Path, detap: Run) -> None:
     own(folder, "iou = 0.5\nfail-under = 0.99")
-    ended = detap("compare", "results.json", "results.json", "--output-format", "json")
-    assert ended.status == 0
+    ended = detap("compare", "results.json", "results.json", "--output-format", "json").passed()
     assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]
 
 

@@ -356,9 +356,7 @@ def test_intervals_in_the_report(detap: Run) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_options_that_do_not_apply(detap: Run, arguments: list[str], message: str) -> None:
-    ended = detap(*CALL, *arguments)
-    assert ended.status == 2
-    assert f"Error: {message}" in ended.err
+    assert f"Error: {message}" in detap(*CALL, *arguments).refused()
 
 
 def test_allow_missing_requires_data_sets(detap: Run) -> None:
@@ -393,9 +391,7 @@ def test_allow_missing_requires_data_sets(detap: Run) -> None:
 @pytest.mark.usefixtures("folder")
 def test_errors_in_the_file(detap: Run, text: str, message: str) -> None:
     Path("data/sets.toml").write_text(text)
-    ended = detap(*CALL)
-    assert ended.status == 2
-    assert ended.err.startswith(f"Error: {message}"), ended.err
+    assert detap(*CALL).refused().startswith(f"Error: {message}")
 
 
 @pytest.mark.usefixtures("folder")

@@ -101,9 +101,8 @@ def test_a_relative_limit_is_converted_to_a_drop(case: Path, detap: Run) -> None
 
 def test_strict_rejects_a_limit_below_the_detectable_drop(case: Path, detap: Run) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json", "--strict", *EARLIER)
-    ended = detap("eval", *files, "--confidence", "0.95", "--max-drop", "AR100=0.05")
-    assert ended.status == 2
-    assert "1 warning type and --strict" in ended.err
+    said = detap("eval", *files, "--confidence", "0.95", "--max-drop", "AR100=0.05").refused()
+    assert "1 warning type and --strict" in said
 
 
 def test_detectable_drop_replaces_the_limit(case: Path, detap: Run) -> None:
@@ -237,8 +236,7 @@ def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
 
 def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     words = ("compare", "results.json", "now.json", "--gt", "instances.json")
-    ended = detap(*words, "--detectable-drop", "0.05", "-o", "comparison.json")
-    assert ended.status == 0, ended.err
+    ended = detap(*words, "--detectable-drop", "0.05", "-o", "comparison.json").passed()
     report = json.loads(Path("comparison.json").read_text())
     Draft202012Validator(schema("comparison")).validate(report)
     numbers = {entry["name"]: entry for entry in report["power"]["metrics"]}
@@ -250,24 +248,20 @@ def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     assert "images needed for 0.05" in ended.out
     ended = detap(*words, "--resamples", "0", "-o", "comparison.json")
     assert "power" not in json.loads(Path("comparison.json").read_text())
-    ended = detap(*words, "--resamples", "0", "--detectable-drop", "0.05")
-    assert ended.status == 2
-    assert "--detectable-drop requires resamples; remove --resamples 0" in ended.err
+    said = detap(*words, "--resamples", "0", "--detectable-drop", "0.05").refused()
+    assert "--detectable-drop requires resamples; remove --resamples 0" in said
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "5%", "AP=0.1"])
 def test_a_detectable_drop_is_between_0_and_1(case: Path, detap: Run, wrong: str) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json")
-    ended = detap("eval", *files, "--detectable-drop", wrong)
-    assert ended.status == 2
-    assert "--detectable-drop" in ended.err
+    assert "--detectable-drop" in detap("eval", *files, "--detectable-drop", wrong).refused()
 
 
 def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
-    ended = detap("eval", *files, "--detectable-drop", "0.1")
-    assert ended.status == 2
-    assert "omit --confidence and --detectable-drop" in ended.err
+    said = detap("eval", *files, "--detectable-drop", "0.1").refused()
+    assert "omit --confidence and --detectable-drop" in said
 
 
 def test_a_ranking_counts_queries(tmp_path: Path, detap: Run) -> None:

@@ -11,9 +11,7 @@ from tests.cli.conftest import Run
 
 def scored(detap: Run, *arguments: object) -> dict[str, Any]:
     """Return the JSON report of `detap eval`."""
-    ended = detap("eval", *arguments, "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report: dict[str, Any] = json.loads(ended.out)
+    report: dict[str, Any] = detap("eval", *arguments, "--output-format", "json").report()
     return report
 
 
@@ -35,9 +33,8 @@ def test_crowdpose(formats3: Path, detap: Run) -> None:
 
 def test_the_error_for_fourteen_keypoints_names_the_preset(formats3: Path, detap: Run) -> None:
     """Its results have no boxes, so keypoints are scored by default."""
-    ended = detap("eval", *crowdpose(formats3))
-    assert ended.status == 2
-    assert "14 keypoints; pass 14 values with --sigmas, or use --protocol crowdpose" in ended.err
+    said = detap("eval", *crowdpose(formats3)).refused()
+    assert "14 keypoints; pass 14 values with --sigmas, or use --protocol crowdpose" in said
 
 
 def test_parts_of_crowdpose(formats3: Path, tmp_path: Path, detap: Run) -> None:

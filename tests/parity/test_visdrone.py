@@ -26,9 +26,9 @@ def expected(folder: Path) -> dict[str, Any]:
 def scored(detap: Run, folder: Path, *options: object) -> dict[str, Any]:
     """Return the JSON report of `detap eval`."""
     paths = folder / "annotations", folder / "detections"
-    ended = detap("eval", *paths, *map(str, options), "--output-format", "json")
-    assert ended.status == 0, ended.err
-    report: dict[str, Any] = json.loads(ended.out)
+    report: dict[str, Any] = detap(
+        "eval", *paths, *map(str, options), "--output-format", "json"
+    ).report()
     return report
 
 
@@ -91,11 +91,9 @@ def test_intervals_and_bounds(folder: Path, detap: Run) -> None:
     for name in ("AP", "AR500"):
         low, high = intervals[name]
         assert low < report["summary"][name] < high
-    ended = detap("eval", folder / "annotations", folder / "detections", "--tie-range")
-    assert ended.status == 2
-    assert "--max-dets-order file matches each limit again, which --tie-range" in ended.err
+    said = detap("eval", folder / "annotations", folder / "detections", "--tie-range").refused()
+    assert "--max-dets-order file matches each limit again, which --tie-range" in said
     sources = ("--gt", folder / "annotations", "--dt", folder / "detections")
-    ended = detap("explain", *sources, "--from", "coco", "--to", "visdrone")
-    assert ended.status == 0, ended.err
+    ended = detap("explain", *sources, "--from", "coco", "--to", "visdrone").passed()
     for name in ("max dets order", "recall base", "class mean", "excluded classes"):
         assert name in ended.out

@@ -18,6 +18,7 @@ from detap.formats.ranking.samples import read_npz_samples, read_samples, read_v
 from detap.io.limits import Limits
 from detap.io.paths import SourceFile
 from detap.tables.ranking import Gallery, Run
+from tests.cli.conftest import Run as Command
 from tests.ranking.cases import save
 
 RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"
@@ -757,10 +758,10 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_rejects_invalid_input(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, command: Command
 ) -> None:
-    assert main(["rank", "retrieval", *words]) == 2
-    ended = capsys.readouterr()
+    ended = command("rank", "retrieval", *words)
+    assert ended.status == 2
     assert ended.out == ""
     assert message in ended.err
     assert "Traceback" not in ended.err
@@ -776,10 +777,9 @@ def test_the_command_rejects_invalid_input(
     ],
 )
 def test_classification_rejects_invalid_input(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, command: Command
 ) -> None:
-    assert main(["rank", "classification", *words]) == 2
-    assert message in capsys.readouterr().err
+    assert message in command("rank", "classification", *words).refused()
 
 
 def test_json_of_the_report_is_strict(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from detap.analysis.bootstrap import Draws
 from detap.cli import main
 from detap.ranking.bootstrap import resampled_means
 from detap.report import schema as report_schema
+from tests.cli.conftest import Run
 from tests.ranking.cases import random_run, write_trec
 
 
@@ -53,7 +54,7 @@ def report_of(*words: str) -> dict[str, Any]:
 
 
 def test_strict_makes_every_warning_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run
 ) -> None:
     monkeypatch.chdir(tmp_path)
     codes, labels = np.eye(4, dtype=np.int64), np.arange(4) % 2
@@ -65,16 +66,13 @@ def test_strict_makes_every_warning_an_error(
         (["rank", "retrieval", "--npz", "r.npz"], "queries-in-gallery"),
         (["rank", "classification", "--npz", "c.npz"], "class-without-positives"),
     ):
-        assert main(call) == 0
-        assert f"[{code}]" in capsys.readouterr().err
+        assert f"[{code}]" in command(*call).passed().err
         for quiet in ([], ["-q"]):
-            assert main([*call, "--strict", *quiet, "-o", "report.json"]) == 2
-            out, said = capsys.readouterr()
-            assert (out, Path("report.json").exists()) == ("", False)
-            assert f"[{code}]" in said
-            assert "Error: 1 warning type and --strict" in said
-    without = ["rank", "retrieval", "--npz", "r.npz", "--exclude-self", "--strict"]
-    assert main(without) == 0
+            ended = command(*call, "--strict", *quiet, "-o", "report.json")
+            assert f"[{code}]" in ended.refused()
+            assert "Error: 1 warning type and --strict" in ended.err
+            assert (ended.out, Path("report.json").exists()) == ("", False)
+    command("rank", "retrieval", "--npz", "r.npz", "--exclude-self", "--strict").passed()
 
 
 @pytest.fixture(scope="session")
@@ -153,24 +151,19 @@ def test_a_run_from_stdin_and_csv(tmp_path: Path) -> None:
     ]
 
 
-def test_many_queries_are_shown_on_request(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_queries_are_shown_on_request(tmp_path: Path, command: Run) -> None:
     labels = np.zeros(60, int)
     np.savez(tmp_path / "a.npz", scores=np.eye(60), query_labels=labels, gallery_labels=labels)
     words = ["rank", "retrieval", "--npz", str(tmp_path / "a.npz")]
-    assert main(words) == 0
-    short = capsys.readouterr().out
+    short = command(*words).passed().out
     assert "60 queries; --per-query shows each, as JSON and CSV do" in short
     assert short.startswith("Metrics over 60 queries\nmetric ")
     assert "mean / sum" not in short
-    assert main([*words, "--per-query"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) > len(short.splitlines()) + 50
+    every = command(*words, "--per-query").passed().out
+    assert len(every.splitlines()) > len(short.splitlines()) + 50
 
 
-def test_metrics_at_k_show_precision_and_recall_at_ranks(
-    fixtures: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_metrics_at_k_show_precision_and_recall_at_ranks(fixtures: Path, command: Run) -> None:
     """Only the first k items are searched, so that levels of recall are unknown.
 
     The ranking 1 0 1 0 1 of three relevant items: precision 1, 1/2, 2/4 and recall 1/3, 1/3, 2/3
@@ -178,8 +171,8 @@ def test_metrics_at_k_show_precision_and_recall_at_ranks(
     """
     folder = fixtures / "ranking-list"
     words = ["--run", str(folder / "run.txt"), "--qrels", str(folder / "qrels.txt")]
-    assert main(["rank", "retrieval", *words, "--measures", "mAP@4"]) == 0
-    _, _, table = capsys.readouterr().out.partition("\nPrecision and recall at ranks\n")
+    shown = command("rank", "retrieval", *words, "--measures", "mAP@4").passed().out
+    _, _, table = shown.partition("\nPrecision and recall at ranks\n")
     assert [line.split() for line in table.splitlines()[:5] if line[0].isalnum()] == [
         ["rank", "precision", "recall"],
         ["1", "1.0000", "0.3333"],
@@ -190,7 +183,7 @@ def test_metrics_at_k_show_precision_and_recall_at_ranks(
 
 @pytest.mark.parametrize("output_format", ["table", "markdown"])
 def test_no_heading_without_text(
-    output_format: str, fixtures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    output_format: str, fixtures: Path, tmp_path: Path, command: Run
 ) -> None:
     (tmp_path / "run.txt").write_text("")
     files = [
@@ -200,8 +193,7 @@ def test_no_heading_without_text(
         str(fixtures / "ranking-list/qrels.txt"),
     ]
     words = [*files, "--measures", "mAP@4", "--output-format", output_format]
-    assert main(["rank", "retrieval", *words]) == 0
-    out = capsys.readouterr().out
+    out = command("rank", "retrieval", *words).passed().out
     assert "Precision" not in out
     assert "###" not in out
     assert "\n\n\n" not in out
@@ -221,42 +213,40 @@ def test_minimums(words: list[str], status: int, archive: Path) -> None:
     assert main(["rank", "retrieval", "--npz", str(archive), "--k", "5", *words]) == status
 
 
-def test_baselines(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_baselines(archive: Path, tmp_path: Path, command: Run) -> None:
     old = tmp_path / "old.json"
-    assert main(["rank", "retrieval", "--npz", str(archive), "-o", str(old), "-q"]) == 0
+    command("rank", "retrieval", "--npz", archive, "-o", old, "-q").passed()
     worse = write_codes(tmp_path / "worse.npz", flips=0.35)
     given = ["rank", "retrieval", "--npz", str(worse), "--baseline", str(old)]
-    assert main([*given, "--max-drop", "0.9"]) == 0
-    assert main([*given, "--max-drop", "0.01"]) == 1
-    assert "mAP dropped by" in capsys.readouterr().err
+    command(*given, "--max-drop", "0.9").passed()
+    failed = command(*given, "--max-drop", "0.01")
+    assert (failed.status, "mAP dropped by" in failed.err) == (1, True)
     # Other labels are another ground truth; another rule is another protocol.
     with np.load(worse) as arrays:
         other = dict(arrays) | {"query_labels": (arrays["query_labels"] + 1) % 4}
     np.savez(tmp_path / "other.npz", **other)
     words = ["--npz", str(tmp_path / "other.npz"), "--baseline", str(old), "--max-drop", "0.9"]
-    assert main(["rank", "retrieval", *words]) == 2
-    assert "ground truth: sha256" in capsys.readouterr().err
-    assert main([*given, "--max-drop", "0.9", "--tie-break", "expected"]) == 2
-    assert "|tie-break:expected|no-relevant:zero)\nRegenerate" in capsys.readouterr().err
+    assert "ground truth: sha256" in command("rank", "retrieval", *words).refused()
+    said = command(*given, "--max-drop", "0.9", "--tie-break", "expected").refused()
+    assert "|tie-break:expected|no-relevant:zero)\nRegenerate" in said
 
 
-def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_noise(archive: Path, tmp_path: Path, command: Run) -> None:
     given = ["rank", "retrieval", "--baseline-ranking", str(archive), "--confidence", "0.95"]
     worse = write_codes(tmp_path / "worse.npz", flips=0.4)
-    assert main([*given, "--npz", str(worse), "--max-drop", "0.01"]) == 1
-    assert "95% CI of the drop" in capsys.readouterr().err
+    failed = command(*given, "--npz", worse, "--max-drop", "0.01")
+    assert (failed.status, "95% CI of the drop" in failed.err) == (1, True)
     like = write_codes(tmp_path / "like.npz", flips=0.21)
-    assert main([*given, "--npz", str(like), "--max-drop", "0.04"]) == 0
-    assert "inconclusive" in capsys.readouterr().err
-    assert main([*given, "--npz", str(like), "--max-drop", "query:3.AP=0.01"]) == 2
-    assert "has no interval" in capsys.readouterr().err
+    like_it = (*given, "--npz", like, "--max-drop")
+    assert "inconclusive" in command(*like_it, "0.04").passed().err
+    assert "has no interval" in command(*like_it, "query:3.AP=0.01").refused()
     with np.load(worse) as arrays:
         fewer = {
             key: rows[:10] if key.startswith("query") else rows for key, rows in arrays.items()
         }
     np.savez(tmp_path / "fewer.npz", **fewer)
-    assert main([*given, "--npz", str(tmp_path / "fewer.npz"), "--max-drop", "0.01"]) == 2
-    assert "has other queries" in capsys.readouterr().err
+    said = command(*given, "--npz", tmp_path / "fewer.npz", "--max-drop", "0.01").refused()
+    assert "has other queries" in said
 
 
 def drop_interval(
@@ -309,9 +299,7 @@ def test_classification_gates_and_json(tmp_path: Path) -> None:
     assert main([*words, "AP@1=0.67"]) == 1
 
 
-def test_options_without_effect_are_rejected(
-    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_without_effect_are_rejected(archive: Path, tmp_path: Path, command: Run) -> None:
     run, qrels = write_trec(tmp_path, *random_run(1))
     np.savez(tmp_path / "graded.npz", scores=np.eye(2), relevance=np.eye(2))
     judged = ["--run", str(run), "--qrels", str(qrels)]
@@ -323,17 +311,16 @@ def test_options_without_effect_are_rejected(
         (["--npz", str(archive), "--gain", "linear"], "--gain applies to grades only"),
         (["--npz", str(archive), "--missing-queries", "zero"], "--missing-queries applies to runs"),
     ):
-        assert main(["rank", "retrieval", *words]) == 2
-        assert message in capsys.readouterr().err
+        assert message in command("rank", "retrieval", *words).refused()
     graded = ["--npz", str(tmp_path / "graded.npz"), "--gain", "exponential"]
-    assert main(["rank", "retrieval", *graded, "--relevant-from", "1"]) == 0
+    assert command("rank", "retrieval", *graded, "--relevant-from", "1").status == 0
 
 
 @pytest.mark.parametrize(
     "output_format", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"]
 )
 def test_every_writer_supports_both_kinds(
-    output_format: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    output_format: str, archive: Path, tmp_path: Path, command: Run
 ) -> None:
     np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))
     for words in (
@@ -341,5 +328,4 @@ def test_every_writer_supports_both_kinds(
         ["classification", "--npz", str(tmp_path / "c.npz"), "--k", "1"],
     ):
         given = ["rank", *words, "--fail-under", "0.01", "--output-format", output_format]
-        assert main(given) == 0, capsys.readouterr().err
-        assert capsys.readouterr().out
+        assert command(*given).passed().out

@@ -51,9 +51,7 @@ def test_rankings_have_separate_targets(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + night)
     call = ("rank", "retrieval", "--output-format", "json", "--target", "night")
     assert summary(detap(*call))["mAP"] == 0.5  # b is second
-    ended = detap("eval", "--target", "night")
-    assert ended.status == 2
-    assert "unknown target 'night'" in ended.err
+    assert "unknown target 'night'" in detap("eval", "--target", "night").refused()
 
 
 def test_paths_are_relative_to_the_file(
@@ -67,9 +65,7 @@ def test_paths_are_relative_to_the_file(
 
 def test_a_setting_of_another_command_is_unknown(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + "iou = 0.5\ncutoff = 3\n")
-    ended = detap("rank", "retrieval")
-    assert ended.status == 2
-    assert "[rank-retrieval]: unknown setting 'iou'" in ended.err
+    assert "[rank-retrieval]: unknown setting 'iou'" in detap("rank", "retrieval").refused()
 
 
 def test_eval_does_not_use_the_table(folder: Path, detap: Run) -> None:
@@ -80,8 +76,7 @@ def test_eval_does_not_use_the_table(folder: Path, detap: Run) -> None:
 
 def test_config_shows_them(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + "k = 5\n")
-    ended = detap("config", "rank-retrieval", "--output-format", "json")
-    shown = json.loads(ended.out)["settings"]
+    shown = detap("config", "rank-retrieval", "--output-format", "json").report()["settings"]
     assert shown["k"] == {"value": ["5"], "source": "detap.toml [rank-retrieval]"}
     assert shown["run"]["value"] == "run.txt"
 

@@ -17,11 +17,11 @@ from detap.analysis.crosscheck import cross_check
 from detap.analysis.image_results import image_results
 from detap.analysis.operating import sweeps
 from detap.analysis.power import power_analysis
-from detap.cli import main
 from detap.formats.ranking.runs import read_run
 from detap.protocols import ranking as ranking_protocols
 from detap.ranking import classification, objectives, retrieval
 from detap.tables.ranking import Run, Samples
+from tests.cli.conftest import Run as Command
 from tests.conftest import ROOT
 
 VOC = ROOT / "fixtures/quickstart/voc"
@@ -166,11 +166,11 @@ def test_print_shows_tables(value: str, words: tuple[str, ...]) -> None:
 
 
 def test_print_of_a_result_equals_the_command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # which the command heeds in a pipe
-    assert main(["eval", "--gt", str(VOC), "--dt", str(VOC / "detections")]) == 0
-    assert str(result()) + "\n" == capsys.readouterr().out
+    ended = command("eval", "--gt", VOC, "--dt", VOC / "detections").passed()
+    assert str(result()) + "\n" == ended.out
 
 
 def test_an_operating_point_names_its_score() -> None:

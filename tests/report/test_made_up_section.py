@@ -81,6 +81,5 @@ def test_markdown_and_the_page_have_it(detap: Run, case: list[str]) -> None:
 
 
 def test_an_engine_cannot_compute_it_without_boxes(detap: Run, case: list[str]) -> None:
-    ended = detap(*case, "--crowded", "--engine", "dask")
-    assert ended.status == 2
-    assert "--crowded needs all boxes in one process; remove --engine" in ended.err
+    said = detap(*case, "--crowded", "--engine", "dask").refused()
+    assert "--crowded needs all boxes in one process; remove --engine" in said

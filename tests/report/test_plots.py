@@ -15,6 +15,7 @@ from detap.evaluation.detection import evaluate
 from detap.report.writers import plots
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
+from tests.cli.conftest import Run
 
 NAMES = (
     *("precision-recall", "miss-rate", "froc"),
@@ -151,18 +152,18 @@ def test_results_that_cannot_be_drawn(
     files: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Run,
 ) -> None:
     (tmp_path / "file").write_text("")
     if "matplotlib" in sys.modules or pytest.importorskip("matplotlib"):
-        assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "file")]) == 2
-        assert "is not a folder" in capsys.readouterr().err
+        said = command("eval", "--isolated", *files, "--plots", str(tmp_path / "file")).refused()
+        assert "is not a folder" in said
         with pytest.raises(UsageError, match="unknown figure 'pr'; available: precision-rec"):
             fixture().plot("pr")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "x")]) == 2
-    assert "pip install 'detap[plots]'" in capsys.readouterr().err
+    said = command("eval", "--isolated", *files, "--plots", str(tmp_path / "x")).refused()
+    assert "pip install 'detap[plots]'" in said
     assert not (tmp_path / "x").exists()
     with pytest.raises(UsageError, match=r"figures need matplotlib: pip install 'detap\[plots\]'"):
         fixture().plot()

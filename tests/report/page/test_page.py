@@ -19,6 +19,7 @@ from detap.analysis.errors import errors
 from detap.cli import main
 from detap.report.packing import packed
 from detap.tables.detection import Detections, GroundTruth
+from tests.cli.conftest import Run
 from tests.report.page.cases import (
     HOSTILE,
     SIZE,
@@ -317,13 +318,13 @@ def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Pat
     assert not baseline["compared"]
 
 
-def test_a_baseline_that_is_not_comparable_is_reported(tmp_path: Path, capsys: Any) -> None:
+def test_a_baseline_that_is_not_comparable_is_reported(tmp_path: Path, command: Run) -> None:
     kept = tmp_path / "kept.json"
     arguments = write_case(tmp_path)
-    assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(kept), "-q"]) == 0
+    assert command("eval", *arguments, "--protocol", "voc2012", "-o", str(kept), "-q").status == 0
     page = tmp_path / "page.html"
-    assert main(["report", *arguments, "--baseline", str(kept), "-o", str(page)]) == 0
-    assert "[baseline-differs]" in capsys.readouterr().err
+    said = command("report", *arguments, "--baseline", str(kept), "-o", str(page)).passed().err
+    assert "[baseline-differs]" in said
     assert "is not comparable" in page.read_text("utf-8")
 
 
@@ -357,29 +358,29 @@ def test_missing_analyses_are_explained(tmp_path: Path, rows: str) -> None:
 
 
 def test_a_missing_extra_is_reported_before_evaluation(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     arguments = write_case(tmp_path)
     for command in (["report", *arguments], ["eval", *arguments]):
-        assert main([*command, "-o", str(tmp_path / "page.html")]) == 2
-        said = capsys.readouterr()
+        said = detap(*command, "-o", str(tmp_path / "page.html"))
+        assert said.status == 2
         assert "the HTML page needs Jinja2, which is not installed" in said.err
         assert "pip install 'detap[report]'" in said.err
         assert not said.out
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_page_is_no_pdf(tmp_path: Path, capsys: Any) -> None:
+def test_a_page_is_no_pdf(tmp_path: Path, command: Run) -> None:
     target = str(tmp_path / "report.pdf")
-    assert main(["report", *write_case(tmp_path), "-o", target]) == 2
-    assert f"-o {target}: the page is HTML; use -o report.html" in capsys.readouterr().err
+    said = command("report", *write_case(tmp_path), "-o", target).refused()
+    assert f"-o {target}: the page is HTML; use -o report.html" in said
 
 
-def test_the_folder_of_images_must_exist(tmp_path: Path, capsys: Any) -> None:
+def test_the_folder_of_images_must_exist(tmp_path: Path, command: Run) -> None:
     absent = str(tmp_path / "absent")
-    assert main(["report", *write_case(tmp_path), "--images", absent]) == 2
-    assert "no such folder" in capsys.readouterr().err
+    said = command("report", *write_case(tmp_path), "--images", absent).refused()
+    assert "no such folder" in said
 
 
 def test_settings_with_another_meaning_for_eval_are_ignored(

@@ -10,10 +10,10 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not installed")
 
-from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.image_folders import ImageFolder  # noqa: E402
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
 from detap.report.page.pictures import ImageFile, thumbnails  # noqa: E402
+from tests.cli.conftest import Run  # noqa: E402
 from tests.report.page.cases import SIZE, images_of, pictures_of, write_case, write_page  # noqa: E402
 
 
@@ -177,24 +177,23 @@ def test_the_command_shows_images_and_reports_missing_ones(tmp_path: Path) -> No
     assert all(picture[1:] == list(SIZE) for picture in pictures_of(page).values())
 
 
-def test_missing_images_are_counted_once(tmp_path: Path, capsys: Any) -> None:
+def test_missing_images_are_counted_once(tmp_path: Path, command: Run) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     for n in range(1, 20):
         draw(folder / f"{n}.png", SIZE)
     page = tmp_path / "page.html"
     words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
-    assert main(words) == 0
     # Of 24 images, 20 to 24 have no file.
     note = f"images without a file in {folder}: '20', '21', '22', ... (5) [images-missing]"
-    assert capsys.readouterr().err.count(f"info: {note}\n") == 1
+    assert command(*words).passed().err.count(f"info: {note}\n") == 1
     text = page.read_text("utf-8").replace("&#39;", "'")
     assert text.count(note) == 1
     assert "no such file" not in text
     for n in range(20, 25):
         draw(folder / f"{n}.jpg", SIZE)
-    assert main(words) == 0
-    assert "images-missing" not in capsys.readouterr().err + page.read_text("utf-8")
+    said = command(*words).passed().err
+    assert "images-missing" not in said + page.read_text("utf-8")
 
 
 @pytest.mark.parametrize("max_bytes", [10**7, 10**5])
@@ -218,21 +217,19 @@ def test_the_number_of_threads_changes_nothing(tmp_path: Path, max_bytes: int) -
     assert alone.problems[0].startswith("1: the picture cannot be read: ")
 
 
-def test_a_folder_without_images_is_reported(tmp_path: Path, capsys: Any) -> None:
+def test_a_folder_without_images_is_reported(tmp_path: Path, command: Run) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     draw(folder / "other.png", SIZE)
     page = tmp_path / "page.html"
     words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
-    assert main(words) == 0
     message = (
         f"{folder} has no image file of the data set; the page has no images [no-images-found]"
     )
-    assert f"warning: {message}\n" in capsys.readouterr().err
+    assert f"warning: {message}\n" in command(*words).passed().err
     assert message in page.read_text("utf-8")
     draw(folder / "24.png", SIZE)
-    assert main(words) == 0
-    assert "no-images-found" not in capsys.readouterr().err
+    assert "no-images-found" not in command(*words).passed().err
     assert "no-images-found" not in page.read_text("utf-8")
 
 

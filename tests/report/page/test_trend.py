@@ -5,12 +5,12 @@ import re
 from html.parser import HTMLParser
 from math import nan
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from detap.cli import main
 from detap.report.model import Block, Column, Table
+from tests.cli.conftest import Run
 from tests.report.page.cases import write_case, write_page
 
 pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
@@ -116,9 +116,9 @@ def test_runs_that_are_not_comparable_are_omitted_and_reported(tmp_path: Path, k
     assert "reports not comparable with the latest" in text
 
 
-def test_an_invalid_report_is_rejected_before_evaluation(tmp_path: Path, capsys: Any) -> None:
+def test_an_invalid_report_is_rejected_before_evaluation(tmp_path: Path, command: Run) -> None:
     arguments = write_case(tmp_path)
     page = tmp_path / "page.html"
-    assert main(["report", *arguments, "--history", arguments[1], "-o", str(page)]) == 2
-    assert "not a detap report" in capsys.readouterr().err
+    said = command("report", *arguments, "--history", arguments[1], "-o", str(page)).refused()
+    assert "not a detap report" in said
     assert not page.exists()
