@@ -98,6 +98,13 @@ def kaist_files(measures: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return files
 
 
+@pytest.fixture
+def cwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder, which is the working folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
     """Return the folder of the hand-computed cases."""

@@ -60,10 +60,9 @@ def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 @pytest.fixture
-def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shards(cwd: Path) -> Path:
     """Write the case as a whole and in five pairs of shards, one without detections."""
     truth, detections = case()
-    monkeypatch.chdir(tmp_path)
     Path("gt.json").write_text(json.dumps(truth))
     # The file is sorted by image; images go to the shards in turn.
     part_of = {image: (image * 7) % 4 for image in range(1, IMAGES + 1)}
@@ -81,7 +80,7 @@ def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Path(f"gts/{part}.json").write_text(json.dumps(own))
         rows = [record for record in detections if record["image_id"] in ours]
         Path(f"dts/{part}.json").write_text(json.dumps(rows))
-    return tmp_path
+    return cwd
 
 
 JSON = ("--output-format", "json")

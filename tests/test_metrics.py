@@ -74,15 +74,14 @@ def results_of(cats: int, images: int = 3) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write four cats and a dog on each of three images; ``one`` detects one cat each, ``two`` two.
 
     By hand: 3 and 2 cats are missed per image and no dogs, so the means are 1.5 and 1.
     """
     monkeypatch.setattr(metrics, "METRICS", [MissesPerImage(), *METRICS])
-    monkeypatch.chdir(tmp_path)
     write_images(3)
-    return tmp_path
+    return cwd
 
 
 def write_images(count: int) -> None:

@@ -14,16 +14,15 @@ HOSTILE = "<b>&'\"x"
 
 
 @pytest.fixture
-def ranking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "gt.json").write_text(json.dumps(instances()))
+def ranking(cwd: Path) -> Path:
+    (cwd / "gt.json").write_text(json.dumps(instances()))
     for name, images in (("a b", (1, 2)), ("c", (1,)), ("d", (2,)), (HOSTILE, ())):
         records = [record for record in results() if record["image_id"] in images]
-        (tmp_path / f"{name}.json").write_text(json.dumps(records))
+        (cwd / f"{name}.json").write_text(json.dumps(records))
     paths = ["a b.json", "c.json", "d.json", f"{HOSTILE}.json"]
     options = ["--gt", "gt.json", "--min-ground-truths", "0", "--resamples", "50"]
     assert main(["compare", *paths, *options, "-o", "page.html", "-q"]) == 0
-    return tmp_path / "page.html"
+    return cwd / "page.html"
 
 
 def test_tables_are_sorted_by_their_headings(ranking: Path, open_page: Open) -> None:

@@ -275,17 +275,12 @@ def shards(folder: Path, results: Path, number: int) -> list[str]:
 
 @pytest.mark.parametrize("engine", [[], ["--classes", "person"]])
 def test_shards_are_checked_together(
-    files: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: Run,
-    engine: list[str],
+    files: dict[str, Path], cwd: Path, command: Run, engine: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     gt = ["--gt", str(files["gt"])]
-    right = shards(tmp_path / "right", files["dt"], 40)
+    right = shards(cwd / "right", files["dt"], 40)
     assert command("eval", *gt, *right, *engine).status == 0
-    wrong = shards(tmp_path / "wrong", files["dt misread"], 40)
+    wrong = shards(cwd / "wrong", files["dt misread"], 40)
     assert "pass --dt-boxes xyxy" in command("eval", *gt, *wrong, *engine).refused()
 
 

@@ -122,13 +122,9 @@ def write_with_warning(folder: Path) -> None:
     ids=lambda call: call[0],
 )
 def test_strict_makes_every_warning_an_error(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    call: list[str],
+    cwd: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_with_warning(tmp_path)
+    write_with_warning(cwd)
     assert main(call) == 0
     assert "[ignore-without-effect]" in capsys.readouterr().err
     for quiet in ([], ["-q"]):
@@ -137,17 +133,16 @@ def test_strict_makes_every_warning_an_error(
         assert "[ignore-without-effect]" in said
         assert "Error: 1 warning type and --strict" in said
         # What check finds is its report, errors too.
-        assert bool(out) == (tmp_path / "report.json").exists() == (call[0] == "check")
+        assert bool(out) == (cwd / "report.json").exists() == (call[0] == "check")
     monkeypatch.setenv("DETAP_STRICT", "1")
     assert main(call) == 2
 
 
-def test_strict_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_with_warning(tmp_path)
-    (tmp_path / "detap.toml").write_text("strict = true\n", "utf-8")
+def test_strict_in_a_file(cwd: Path) -> None:
+    write_with_warning(cwd)
+    (cwd / "detap.toml").write_text("strict = true\n", "utf-8")
     assert main(["eval", *WITH_WARNING]) == 2
-    (tmp_path / "detap.toml").write_text("strict = false\n", "utf-8")
+    (cwd / "detap.toml").write_text("strict = false\n", "utf-8")
     assert main(["eval", *WITH_WARNING]) == 0
 
 

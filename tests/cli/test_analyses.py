@@ -243,12 +243,9 @@ def test_invalid_options_are_rejected(
     assert message in detap(*case, *words).refused()
 
 
-def test_analyses_may_be_set_in_a_settings_file(
-    detap: Run, case: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_analyses_may_be_set_in_a_settings_file(detap: Run, case: list[str], cwd: Path) -> None:
     """True is the option without a value."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "detap.toml").write_text("errors = true\nconfusion = false\nscore-threshold = 0.5")
+    (cwd / "detap.toml").write_text("errors = true\nconfusion = false\nscore-threshold = 0.5")
     case.remove("--isolated")
     report = record(detap, case)
     assert report["errors"]["convention"] == "protocol"

@@ -50,9 +50,8 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.chdir(tmp_path)
-    return Run(tmp_path, capsys)
+def run(cwd: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(cwd, capsys)
 
 
 def test_eval(run: Run) -> None:

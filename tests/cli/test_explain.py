@@ -206,12 +206,11 @@ def test_two_identical_reports(detap: Run, tmp_path: Path) -> None:
     assert ended.out.startswith("The reports are equal: mAP 0.5 and 0.5\n")
 
 
-def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_a_file(detap: Run, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields in settings apply to named protocols, not to those of reports."""
-    first = report(detap, tmp_path / "a.json")
-    second = report(detap, tmp_path / "b.json", "--protocol", "coco")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "detap.toml").write_text('ignore-flags = "none"\nprotocol = "voc2007"\n', "utf-8")
+    first = report(detap, cwd / "a.json")
+    second = report(detap, cwd / "b.json", "--protocol", "coco")
+    (cwd / "detap.toml").write_text('ignore-flags = "none"\nprotocol = "voc2007"\n', "utf-8")
     output = record(detap, *DATA, *PROTOCOLS)
     assert output["metrics"]["first"]["value"] == pytest.approx(2 / 3)
     assert record(detap, first, second, "--metric", "AP50")["metrics"]["first"]["value"] == 0.5

@@ -20,19 +20,18 @@ BOTH, NO_DOG, NO_CAT = (51 / 101 + 1) / 2, 51 / 101 / 2, 1 / 2
 
 
 @pytest.fixture
-def runs(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(cwd: Path, detap: Run) -> Path:
     """Write four reports: without the dog, two with cat and dog, one without the cat."""
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path)
-    (tmp_path / "runs").mkdir()
+    write_coco(cwd)
+    (cwd / "runs").mkdir()
     for number, lost in ((8, 2), (9, 0), (10, 0), (11, 1)):
         detections = [row for row in results() if row["category_id"] != lost]
-        (tmp_path / "dt.json").write_text(json.dumps(detections))
+        (cwd / "dt.json").write_text(json.dumps(detections))
         line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
         target = f"runs/run-{number}.json"
         status = detap(*line, "--fail-under", "0.4", "-o", target).status
         assert status == (number == 8)
-    return tmp_path
+    return cwd
 
 
 def of(detap: Run, *options: str) -> Any:

@@ -30,11 +30,10 @@ COVERAGE = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+def here(cwd: Path) -> Files:
     """Write the small case and its class names to the working directory."""
-    monkeypatch.chdir(tmp_path)
     Path("names.txt").write_text("\n".join(CLASSES.values()))
-    return write_coco(tmp_path)
+    return write_coco(cwd)
 
 
 @pytest.mark.parametrize("name", COVERAGE)

@@ -27,14 +27,13 @@ def results_of(images: dict[int, float]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(cwd: Path) -> Path:
     """Write four images with a cat each, and a dog that nothing detects in the first.
 
     By hand, at IoU 0.5: cats of ``good`` are detected at IoU .9, so oLRP is .2. Of ``poor``, two
     are, and a detection is false, of equal score in the order of the images: (.2 + .4 + 2) / 4.
     The dog has oLRP 1, so the means are .6 and .825.
     """
-    monkeypatch.chdir(tmp_path)
     cats = [(image, 1, [0, 0, SIDE, SIDE]) for image in (1, 2, 3, 4)]
     objects = [*cats, (1, 2, [0, 400, SIDE, SIDE])]
     truth = truth_of(objects, {1: "cat", 2: "dog"}, (1, 2, 3, 4))
@@ -42,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("good.json").write_text(json.dumps(results_of(dict.fromkeys((1, 2, 3, 4), 0.9))))
     Path("poor.json").write_text(json.dumps(results_of({1: 0.9, 2: 0.8, 3: 0})))
     Path("slices.json").write_text('{"day": [1], "night": [2, 3, 4]}')
-    return tmp_path
+    return cwd
 
 
 def call(name: str, *arguments: str) -> tuple[str, ...]:

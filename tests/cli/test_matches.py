@@ -19,9 +19,8 @@ FORMATS = ("csv", "jsonl", "parquet")
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
-    monkeypatch.chdir(tmp_path)
-    return write_coco(tmp_path, INSTANCES, RESULTS)
+def files(cwd: Path) -> Files:
+    return write_coco(cwd, INSTANCES, RESULTS)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

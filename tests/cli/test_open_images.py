@@ -32,7 +32,7 @@ NUMBERS = {
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data(cwd: Path) -> Path:
     rows = {
         "gt.csv": ("ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf", *TRUTHS),
         "dt.csv": ("ImageID,LabelName,Score,XMin,XMax,YMin,YMax", *FOUND),
@@ -43,10 +43,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for image in "abc":
         rows[f"{image}.csv"] = (rows["dt.csv"][0], *(row for row in FOUND if row[0] == image))
     for name, lines in rows.items():
-        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-    (tmp_path / "slices.json").write_text('{"one": ["a"], "other": ["b", "c"]}', "utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (cwd / name).write_text("\n".join(lines) + "\n", "utf-8")
+    (cwd / "slices.json").write_text('{"one": ["a"], "other": ["b", "c"]}', "utf-8")
+    return cwd
 
 
 def arguments(

@@ -12,9 +12,8 @@ from tests.cli.conftest import Files, Run
 
 
 @pytest.fixture
-def yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def yolo(cwd: Path) -> list[str]:
     """Write two images with a box each: one detected exactly, one shifted by half its width."""
-    monkeypatch.chdir(tmp_path)
     for folder in ("gt", "dt", "shifted"):
         Path(folder).mkdir()
     Path("names.txt").write_text("cat\n")
@@ -50,10 +49,7 @@ def test_python_records_the_same_options_as_the_command(yolo: list[str]) -> None
     assert {file.reading for file in truth.files} == {(("image_size", "640x480"),)}
 
 
-def test_as_is_is_recorded_and_not_a_difference(
-    detap: Run,
-    yolo: list[str],
-) -> None:
+def test_as_is_is_recorded_and_not_a_difference(detap: Run, yolo: list[str]) -> None:
     asked = ("eval", *yolo, "--dt", "dt", "--image-size", "640x480")
     assert detap(*asked, "--as-is", "-o", "base.json").status == 0
     reading = record_of("base.json")["inputs"][0]["reading"]
@@ -72,13 +68,8 @@ def test_every_option_is_recorded_except_file_names() -> None:
     assert {option for entry in FORMATS.values() for option in entry.options} == {*options()}
 
 
-def test_explain_attributes_changes_to_input_options(
-    detap: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_explain_attributes_changes_to_input_options(detap: Run, cwd: Path) -> None:
     """The new detector finds one of two cats, half of AP; read as xywh, its corners match none."""
-    monkeypatch.chdir(tmp_path)
     for folder in ("Annotations", "old", "new"):
         Path(folder).mkdir()
     for image in (1, 2):
@@ -108,11 +99,8 @@ def test_explain_attributes_changes_to_input_options(
     assert "different input options" in json.loads(explained.out)["conclusion"]
 
 
-def test_input_options_without_effect_get_no_contribution(
-    detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_input_options_without_effect_get_no_contribution(detap: Run, cwd: Path) -> None:
     """The new detector finds one of two objects: 51 of 101 levels for any image size."""
-    monkeypatch.chdir(tmp_path)
     for folder, images in (("gt", "ab"), ("old", "ab"), ("new", "a")):
         Path(folder).mkdir()
         for name in images:

@@ -214,12 +214,9 @@ def test_ties_of_interleaved_inputs_rank_by_image(
     assert "interleaved-inputs" not in json.dumps(one)
 
 
-def test_ties_of_consecutive_inputs_rank_by_file_order(
-    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ties_of_consecutive_inputs_rank_by_file_order(cwd: Path, detap: Run) -> None:
     """Images descend in each file and in the file of both, so the metrics are the same."""
     truth, detections = case()
-    monkeypatch.chdir(tmp_path)
     Path("gt.json").write_text(json.dumps(truth))
     first = [record for record in detections if record["image_id"] <= 12][::-1]
     rest = [record for record in detections if record["image_id"] > 12][::-1]

@@ -56,12 +56,10 @@ def check_example(command: str, shown: str, folder: Path) -> None:
 def test_python_examples_run(
     code: str,
     capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    cwd: Path,
 ) -> None:
     """A comment after a print has the beginning of its output."""
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
-    monkeypatch.chdir(tmp_path)
+    (cwd / "fixtures").symlink_to(ROOT / "fixtures")
     for extra in ("pyarrow",):
         if f"import {extra}" in code:
             pytest.importorskip(extra)

@@ -57,26 +57,25 @@ def png(width: int, height: int) -> bytes:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(cwd: Path) -> Path:
     """Return a folder with files named as on the pages."""
     quickstart = ROOT / "fixtures" / "quickstart"
     for name, source in (
         ("instances.json", "instances.json"),
         ("results.json", "results.json"),
     ):
-        shutil.copy(quickstart / "coco" / source, tmp_path / name)
-    shutil.copytree(quickstart / "voc" / "Annotations", tmp_path / "VOC2007" / "Annotations")
-    shutil.copytree(quickstart / "voc" / "detections", tmp_path / "results")
+        shutil.copy(quickstart / "coco" / source, cwd / name)
+    shutil.copytree(quickstart / "voc" / "Annotations", cwd / "VOC2007" / "Annotations")
+    shutil.copytree(quickstart / "voc" / "detections", cwd / "results")
     for side, score in (("label_2", ""), ("data", " 0.9")):
-        (tmp_path / side).mkdir()
+        (cwd / side).mkdir()
         for image in range(2):
             line = f"Car 0.00 0 0.0 10 10 90 90 1 1 1 1 1 1 0{score}\n"
-            (tmp_path / side / f"{image:06}.txt").write_text(line)
-    write_other_tools_files(tmp_path)
+            (cwd / side / f"{image:06}.txt").write_text(line)
+    write_other_tools_files(cwd)
     for image in range(2):
-        (tmp_path / "images" / "val" / f"{image:06}.png").write_bytes(png(100, 100))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (cwd / "images" / "val" / f"{image:06}.png").write_bytes(png(100, 100))
+    return cwd
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -112,16 +112,9 @@ def test_an_evaluator() -> None:
     ("setting", "ap"),
     [("[2]", 0.7), ("2", 0.7), ('["dog"]', 0.7), ('"2,cat"', 0.85), ("[1, 2]", 0.85), ("[1]", 1.0)],
 )
-def test_settings_and_options(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: Run,
-    setting: str,
-    ap: float,
-) -> None:
-    coco(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "detap.toml").write_text(f"classes = {setting}\n")
+def test_settings_and_options(cwd: Path, command: Run, setting: str, ap: float) -> None:
+    coco(cwd)
+    (cwd / "detap.toml").write_text(f"classes = {setting}\n")
     values = setting.strip('["]').replace(" ", "")
     for option in ([], ["--isolated", "--classes", values]):
         report = command("eval", "gt.json", "dt.json", *option, "--output-format", "json").report()

@@ -23,16 +23,15 @@ from tests.cli.conftest import Files, Run, instances, results, write_coco
 
 
 @pytest.fixture
-def reports(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+def reports(cwd: Path, detap: Run) -> Path:
     """Write the reports of three detectors: good, without the dog, without the cat."""
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path)
+    write_coco(cwd)
     for name, label in (("good", 0), ("no-dog", 2), ("no-cat", 1)):
         kept = [detection for detection in results() if detection["category_id"] != label]
-        (tmp_path / "dt.json").write_text(json.dumps(kept))
+        (cwd / "dt.json").write_text(json.dumps(kept))
         call = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q", "-o", f"{name}.json")
         assert detap(*call).status == 0
-    return tmp_path
+    return cwd
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ WORSE = [detection for detection in results() if detection["image_id"] == 1]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(cwd: Path) -> Path:
     contents: dict[str, Any] = {
         "gt": instances(),
         "a": results(),
@@ -36,9 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "unscored": [{k: v for k, v in d.items() if k != "score"} for d in results()],
     }
     for name, content in contents.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (cwd / f"{name}.json").write_text(json.dumps(content))
+    return cwd
 
 
 def compare(detap: Run, *arguments: str) -> Ended:

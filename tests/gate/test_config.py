@@ -15,10 +15,9 @@ dt = "results.json"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_coco(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(cwd: Path) -> Path:
+    write_coco(cwd)
+    return cwd
 
 
 def own(folder: Path, text: str) -> None:

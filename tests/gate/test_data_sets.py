@@ -50,13 +50,12 @@ dt = "none/dt.json"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(cwd: Path) -> Path:
     """Write sets of 10 images with 10, 5 and 0 detected cats, and their file."""
-    monkeypatch.chdir(tmp_path)
     for name, detected in (("all", 10), ("half", 5), ("none", 0)):
-        write_set(tmp_path / "data" / name, 10, detected)
-    (tmp_path / "data" / "sets.toml").write_text(FILE)
-    return tmp_path
+        write_set(cwd / "data" / name, 10, detected)
+    (cwd / "data" / "sets.toml").write_text(FILE)
+    return cwd
 
 
 CALL = ("eval", "--data-sets", "data/sets.toml")

@@ -27,11 +27,10 @@ def write(folder: Path, *, small: int, missed: Collection[int]) -> None:
 
 
 @pytest.fixture
-def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lost(cwd: Path) -> Path:
     """Write 100 objects, one of them small and missed by the new detector."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, small=1, missed={1})
-    return tmp_path
+    write(cwd, small=1, missed={1})
+    return cwd
 
 
 def gate(detap: Run, *arguments: str) -> tuple[Ended, dict[str, Any]]:
@@ -57,11 +56,8 @@ def test_one_lost_object_is_a_warning(lost: Path, detap: Run, name: str) -> None
 
 
 @pytest.mark.parametrize(("small", "verdict"), [(19, "too-few-ground-truths"), (20, "failed")])
-def test_twenty_objects_are_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, small: int, verdict: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, small=small, missed=range(1, small + 1))
+def test_twenty_objects_are_enough(cwd: Path, detap: Run, small: int, verdict: str) -> None:
+    write(cwd, small=small, missed=range(1, small + 1))
     ended, check = gate(detap, "--max-drop", "APs=0", *SURE)
     assert (ended.status, check["status"]) == (int(verdict == "failed"), verdict)
     assert check["ground_truths"] == small
@@ -97,10 +93,9 @@ def test_a_comparison_gives_no_interval(lost: Path, detap: Run) -> None:
     [(4, "inconclusive"), (12, "failed")],
 )
 def test_few_images_that_differ_widen_the_interval(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, missed: int, verdict: str
+    cwd: Path, detap: Run, missed: int, verdict: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, small=0, missed=range(1, missed + 1))
+    write(cwd, small=0, missed=range(1, missed + 1))
     ended, check = gate(detap, "--max-drop", "AP=0", *SURE)
     assert (ended.status, check["status"]) == (int(verdict == "failed"), verdict)
     assert check["drop"] == pytest.approx(missed / 101)
@@ -120,16 +115,13 @@ def smallest(folder: Path, detap: Run, lost: str, *arguments: str) -> tuple[int,
     return ended.status, check["status"]
 
 
-def test_the_smallest_class_may_have_few_ground_truths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_smallest_class_may_have_few_ground_truths(cwd: Path, detap: Run) -> None:
     fewest = ("--min-ground-truths", "20")
-    assert smallest(tmp_path, detap, "dog") == (1, "failed")
-    assert smallest(tmp_path, detap, "dog", *fewest) == (0, "too-few-ground-truths")
-    assert smallest(tmp_path, detap, "dog", "--min-ground-truths", "5") == (1, "failed")
-    assert smallest(tmp_path, detap, "cat", *fewest) == (1, "failed")
-    assert smallest(tmp_path, detap, "cat", "--min-ground-truths", "31") == (
+    assert smallest(cwd, detap, "dog") == (1, "failed")
+    assert smallest(cwd, detap, "dog", *fewest) == (0, "too-few-ground-truths")
+    assert smallest(cwd, detap, "dog", "--min-ground-truths", "5") == (1, "failed")
+    assert smallest(cwd, detap, "cat", *fewest) == (1, "failed")
+    assert smallest(cwd, detap, "cat", "--min-ground-truths", "31") == (
         0,
         "too-few-ground-truths",
     )
@@ -137,17 +129,16 @@ def test_the_smallest_class_may_have_few_ground_truths(
 
 @pytest.mark.parametrize(("lost", "verdict"), [(4, "inconclusive"), (12, "failed")])
 def test_few_queries_that_differ_widen_the_interval(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, lost: int, verdict: str
+    cwd: Path, detap: Run, lost: int, verdict: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "qrels").write_text("".join(f"q{n} 0 good 1\n" for n in range(100)))
+    (cwd / "qrels").write_text("".join(f"q{n} 0 good 1\n" for n in range(100)))
     for name, wrong in (("then", 0), ("now", lost)):
         lines = []
         for n in range(100):
             # From 60 on the relevant item is the second in both rankings: no difference.
             first, second = ("bad", "good") if n < wrong or n >= 60 else ("good", "bad")
             lines += [f"q{n} Q0 {first} 1 0.9 x\n", f"q{n} Q0 {second} 2 0.8 x\n"]
-        (tmp_path / name).write_text("".join(lines))
+        (cwd / name).write_text("".join(lines))
     call = ("rank", "retrieval", "--qrels", "qrels", "--run", "now", "--baseline-ranking", "then")
     ended = detap(*call, "--max-drop", "0", *SURE, "-o", "out.json")
     (check,) = json.loads(Path("out.json").read_text())["gates"]["checks"]

@@ -54,9 +54,8 @@ def test_a_full_summary_gets_one_line_then_nothing(coco: Files, detap: Run, summ
 
 @pytest.mark.parametrize("path", ["/dev/null", ".", "absent/summary.md"])
 def test_an_invalid_summary_file_is_an_error(
-    coco: Files, detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+    coco: Files, detap: Run, cwd: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
     ended = detap(*coco.arguments, "--output-format", "github")
     assert (ended.status, ended.out) == (2, "")

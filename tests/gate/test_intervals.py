@@ -25,18 +25,17 @@ def boxes() -> list[tuple[int, int, list[int]]]:
 
 
 @pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def case(cwd: Path) -> Path:
     truth = truth_of(boxes(), LABELS, range(1, 11), size=(999, 99))
-    write_coco(tmp_path, truth, results_of(boxes(), 0.5))
+    write_coco(cwd, truth, results_of(boxes(), 0.5))
     now = results_of((row for row in boxes() if row[1] != 2), 0.5)
-    (tmp_path / "now.json").write_text(json.dumps(now))
-    (tmp_path / "tags.csv").write_text(
+    (cwd / "now.json").write_text(json.dumps(now))
+    (cwd / "tags.csv").write_text(
         "image,tag\n"
         + "".join(f"{i},{'low' if i < 6 else 'high'}\n" for i in range(1, 11))
         + "99,empty\n"
     )
-    return tmp_path
+    return cwd
 
 
 def gates(

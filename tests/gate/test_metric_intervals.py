@@ -35,10 +35,9 @@ def halves(detected: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 @pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def case(cwd: Path) -> list[str]:
     """Write the case with 20 detected cats; return the command line."""
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path, *halves(20))
+    write_coco(cwd, *halves(20))
     Path("tags.csv").write_text(
         "image,tag\n" + "".join(f"{i},{'low' if i < 31 else 'high'}\n" for i in range(1, 41))
     )

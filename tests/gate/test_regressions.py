@@ -52,14 +52,13 @@ def looser(image: int, label: int, box: list[int]) -> list[int]:
 
 
 @pytest.fixture
-def case(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path, truth(), detections(same))
+def case(cwd: Path, detap: Run) -> Path:
+    write_coco(cwd, truth(), detections(same))
     for name, change in (("lost", lost), ("looser", looser)):
-        (tmp_path / f"{name}.json").write_text(json.dumps(detections(change)))
+        (cwd / f"{name}.json").write_text(json.dumps(detections(change)))
     call = ("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")
     assert detap(*call).status == 0
-    return tmp_path
+    return cwd
 
 
 def judged(detap: Run, dt: str, *arguments: str, status: int = 1) -> tuple[dict[str, Any], str]:

@@ -25,14 +25,13 @@ SOME = 0.06  # of what is drawn, three standard errors
 
 
 @pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def case(cwd: Path) -> Path:
     rows = [(image, 1 + image % 2, [0, 0, 50, 50]) for image in range(1, 101)]
     truth = truth_of(rows, {1: "ant", 2: "bee"}, range(1, 101), size=(99, 99))
     detections = results_of(rows, 0.5)
-    write_coco(tmp_path, truth, detections[10:])
-    (tmp_path / "now.json").write_text(json.dumps(detections[30:]))
-    return tmp_path
+    write_coco(cwd, truth, detections[10:])
+    (cwd / "now.json").write_text(json.dumps(detections[30:]))
+    return cwd
 
 
 def run(detap: Run, *words: str, now: str = "now.json") -> tuple[Ended, dict[str, Any]]:

@@ -58,20 +58,19 @@ ERRORS = {
 
 
 @pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
+def case(cwd: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
     """Return a folder with a ground truth, detections, worse ones and a baseline."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    write_coco(tmp_path)
+    write_coco(cwd)
     worse = [detection for detection in results() if detection["image_id"] == 1]
-    (tmp_path / "worse.json").write_text(json.dumps(worse))
-    (tmp_path / "tags.csv").write_text("image,tag\n1,night\n")
+    (cwd / "worse.json").write_text(json.dumps(worse))
+    (cwd / "tags.csv").write_text("image,tag\n1,night\n")
     other = instances()
     other["annotations"][0]["bbox"] = [0, 0, 90, 90]
-    (tmp_path / "other.json").write_text(json.dumps(other))
+    (cwd / "other.json").write_text(json.dumps(other))
     ended = detap("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")
     assert ended.status == 0
-    return tmp_path
+    return cwd
 
 
 def command(line: str, *, output_format: str) -> list[str]:

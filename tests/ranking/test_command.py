@@ -53,10 +53,7 @@ def report_of(*words: str) -> dict[str, Any]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-def test_strict_makes_every_warning_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_strict_makes_every_warning_an_error(cwd: Path, command: Run) -> None:
     codes, labels = np.eye(4, dtype=np.int64), np.arange(4) % 2
     np.savez(
         "r.npz", query_codes=codes, gallery_codes=codes, query_labels=labels, gallery_labels=labels

@@ -17,12 +17,11 @@ BASE = '[rank-retrieval]\nrun = "run.txt"\nqrels = "qrels.txt"\n'
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "run.txt").write_text(RUN)
-    (tmp_path / "qrels.txt").write_text(QRELS)
-    (tmp_path / "night.txt").write_text("q 0 b 1\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(cwd: Path) -> Path:
+    (cwd / "run.txt").write_text(RUN)
+    (cwd / "qrels.txt").write_text(QRELS)
+    (cwd / "night.txt").write_text("q 0 b 1\n")
+    return cwd
 
 
 def test_a_command_without_options_uses_its_table(folder: Path, detap: Run) -> None:

@@ -92,9 +92,8 @@ def test_a_pipe_is_rejected_without_blocking(tmp_path: Path) -> None:
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_socket_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    with socket.socket(socket.AF_UNIX) as server:
+def test_a_socket_is_rejected(cwd: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:  # its path must be short
         server.bind("s")
         with pytest.raises(OutputError, match="to a socket"):
             write("s", b"x")

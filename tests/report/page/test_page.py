@@ -383,20 +383,17 @@ def test_the_folder_of_images_must_exist(tmp_path: Path, command: Run) -> None:
     assert "no such folder" in said
 
 
-def test_settings_with_another_meaning_for_eval_are_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_with_another_meaning_for_eval_are_ignored(cwd: Path) -> None:
     """For eval, `images` selects images and `output` is a report of any format."""
-    gt, dt = write_case(tmp_path)[1::2]
+    gt, dt = write_case(cwd)[1::2]
     settings = f'gt = "{gt}"\ndt = "{dt}"\nimages = ["1"]\noutput = ["other.json"]\niou = [0.5]\n'
-    (tmp_path / "detap.toml").write_text(settings, "utf-8")
-    monkeypatch.chdir(tmp_path)
+    (cwd / "detap.toml").write_text(settings, "utf-8")
     assert main(["report", "-q"]) == 0
-    model = model_of(tmp_path / "report.html")
+    model = model_of(cwd / "report.html")
     assert model["images"] == 24
     assert [column["key"] for column in model["table"]["columns"]][:1] == ["AP"]
     assert "AP75" not in [column["key"] for column in model["table"]["columns"]]
-    assert not (tmp_path / "other.json").exists()
+    assert not (cwd / "other.json").exists()
 
 
 def test_a_ranking_has_no_page() -> None:
