@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from detap.protocols import RECALL_GRIDS, Protocol, protocol
 from tests.cases import BY_IMAGE, Case, Detection, Truth
 from tests.parity import reference
 from tests.parity.voc_eval import voc_eval
+from tests.processes import finished
 
 BOX = (10.0, 10.0, 20.0, 20.0)
 ELSEWHERE = (10.0, 110.0, 20.0, 20.0)
@@ -129,13 +129,7 @@ def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
 def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
     folder = fixtures / "annotation-id-zero" / "coco"
     arguments = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
-    done = subprocess.run(
-        [sys.executable, "-m", "detap", "eval", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = finished([sys.executable, "-m", "detap", "eval", *arguments])
     assert "pycocotools" in done.stderr
     assert "id 0" in done.stderr
 

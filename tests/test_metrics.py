@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from docs import derive
 from tests.browser.conftest import CHROMIUM, QUIET
 from tests.cli.conftest import Run
 from tests.coco import truth_of
+from tests.processes import finished
 
 
 class MissesPerImage(Metric):
@@ -217,7 +217,7 @@ def test_the_page_colors_it_by_its_direction(
     detap("report", *call(now, "--baseline-detections", f"{then}.json", "-o", "r.html")[1:])
     page = Path("r.html").absolute().as_uri()
     command = [CHROMIUM, "--headless", *QUIET, "--virtual-time-budget=3000", "--dump-dom", page]
-    drawn = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    drawn = finished(command, timeout=120).stdout
     row = re.search(r'<th scope="row">MPI</th>.*?</tr>', drawn)
     assert row is not None
     change = "\u22120.5000" if now == "two" else "+0.5000"

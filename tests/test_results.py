@@ -1,6 +1,5 @@
 """Axis labels, notes and warnings of an evaluation result."""
 
-import subprocess
 import sys
 import warnings
 from dataclasses import replace
@@ -18,6 +17,7 @@ from detap.evaluation.scoring import score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.gates.detection import Scored
 from detap.report.sections.detection import class_columns
+from tests.processes import finished
 
 COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")
 BOX = [0.0, 0.0, 40.0, 40.0]
@@ -199,12 +199,7 @@ def test_the_command_prints_the_notes_of_the_result(fixtures: Path, tmp_path: Pa
     result = detap.evaluate(truth, detap.read_detections(other, truth))
     assert "few-overlaps" in codes(result)
     command = ["eval", "--gt", str(folder / "instances.json"), "--dt", str(other)]
-    run = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-m", "detap", *command],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    run = finished([sys.executable, "-W", "error::UserWarning", "-m", "detap", *command])
     assert run.stderr.splitlines() == [f"{note.severity}: {note}" for note in result.notes]
 
 

@@ -22,6 +22,7 @@ import pytest
 from detap import __version__
 from docs.release import values
 from tests.conftest import ROOT
+from tests.processes import finished
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is absent: pip install 'detap[around]'")
 
@@ -169,18 +170,16 @@ class Runner:
             return 0
         output = self.folder / "outputs"
         output.write_text("")
-        ended = subprocess.run(
+        ended = finished(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            None,
             cwd=self.folder / self._filled(step.get("working-directory", "."), inputs),
             env={
                 **{name: v for name, v in os.environ.items() if not name.startswith("GITHUB_")},
                 **self._environment(output),
                 **{name: self._filled(v, inputs) for name, v in step["env"].items()},
             },
-            capture_output=True,
-            text=True,
             encoding="utf-8",
-            check=False,
             timeout=120,
         )
         self.log += ended.stdout + ended.stderr
@@ -474,9 +473,7 @@ def test_the_action_installs_its_own_version_or_the_one_named(
     python = output.read_text().splitlines()[1]
     code = "from importlib.metadata import version; print(version('detap'))"
     # Elsewhere than in the checkout, whose own metadata would be found first.
-    printed = subprocess.run(
-        [python, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    printed = finished([python, "-I", "-c", code], cwd=tmp_path)
     assert printed.stdout.strip() == installed
 
 
@@ -486,7 +483,7 @@ def test_the_steps_match_the_public_schema() -> None:
         ("github-actions", [ROOT / "action.yml"]),
         ("github-workflows", WORKFLOWS),
     ):
-        ended = subprocess.run(
+        finished(
             [
                 sys.executable,
                 "-m",
@@ -494,9 +491,5 @@ def test_the_steps_match_the_public_schema() -> None:
                 "--builtin-schema",
                 f"vendor.{schema}",
                 *files,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
+            ]
         )
-        assert ended.returncode == 0, ended.stdout

@@ -11,6 +11,7 @@ import pytest
 from detap import __version__
 from tests.cli.conftest import Files, coco
 from tests.conftest import ROOT
+from tests.processes import finished
 
 __all__ = ["coco"]
 
@@ -22,8 +23,9 @@ MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 
 def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return subprocess.run(
+    return finished(
         command,
+        None,
         cwd=folder,
         env={
             **kept,
@@ -31,9 +33,6 @@ def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
             "PYTHONPATH": str(ROOT),
             "GIT_CONFIG_GLOBAL": os.devnull,
         },
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=120,
     )
 

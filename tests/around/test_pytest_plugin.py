@@ -1,7 +1,6 @@
 """The pytest plugin, tested with pytester."""
 
 import json
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import entry_points
@@ -11,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import write_coco
 from tests.conftest import ROOT
+from tests.processes import finished
 
 pytest_plugins = ["pytester"]
 
@@ -105,11 +105,8 @@ def test_nothing_is_imported_until_used(tmp_path: Path) -> None:
         f"import {PLUGIN}\n"
         "print(json.dumps(sorted(set(sys.modules) - before)))\n"
     )
-    ended = subprocess.run(
+    ended = finished(
         [sys.executable, "-X", "importtime", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
         env={"PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
     )

@@ -15,6 +15,7 @@ from detap import __version__
 from docs.release import LINES, filled, values
 from tests.conftest import ROOT
 from tests.docs.tracked import project_files
+from tests.processes import finished
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is absent: pip install 'detap[around]'")
 
@@ -77,7 +78,7 @@ def release(tmp_path: Path) -> Path:
 
 def checked(folder: Path) -> tuple[int, list[str]]:
     command = [sys.executable, "docs/release.py"]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    ended = finished(command, None, cwd=folder)
     return ended.returncode, ended.stderr.splitlines()
 
 
@@ -152,14 +153,7 @@ def test_wheels_are_built_for_every_python_and_system(system: str) -> None:
         ",".join(SYSTEMS[system]),
         "--print-build-identifiers",
     ]
-    ended = subprocess.run(
-        [sys.executable, "-m", "cibuildwheel", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = finished([sys.executable, "-m", "cibuildwheel", *words], cwd=ROOT)
     tags = {
         "linux": [f"{libc}linux_{arch}" for libc in ("many", "musl") for arch in SYSTEMS["linux"]],
         "macos": [f"macosx_{arch}" for arch in SYSTEMS["macos"]],
@@ -197,8 +191,7 @@ def test_the_citation_has_this_version_and_matches_the_schema() -> None:
     pytest.importorskip("check_jsonschema", reason="absent: pip install 'detap[around]'")
     schema = "vendor.citation-file-format"
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, "CITATION.cff"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout
+    finished(command, cwd=ROOT)
 
 
 def test_the_image_runs_detap_as_an_unprivileged_user() -> None:
@@ -222,7 +215,4 @@ def test_the_dockerfile_passes_a_linter() -> None:
     linter = shutil.which(installed) or shutil.which("hadolint")
     if linter is None:
         pytest.skip("hadolint is absent: pip install 'detap[around]'")
-    ended = subprocess.run(
-        [linter, "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stdout
+    finished([linter, "Dockerfile"], cwd=ROOT)

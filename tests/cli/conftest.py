@@ -12,6 +12,7 @@ import pytest
 
 from detap.cli import main
 from tests.coco import truth_of
+from tests.processes import finished
 
 # Image 1 has two cats and image 2 a dog. One cat is found twice, the other never; the dog is
 # found; a bird is seen where the ground truth knows of none.
@@ -157,11 +158,5 @@ def command(detap: Run) -> Run:
 
 def spawn(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the real command until it exits."""
-    return subprocess.run(
-        [sys.executable, "-m", "detap", *map(str, arguments)],
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-        **{"capture_output": True, **options},
-    )
+    command = [sys.executable, "-m", "detap", *map(str, arguments)]
+    return finished(command, None, encoding="utf-8", **options)

@@ -4,12 +4,13 @@ import os
 import pty
 import select
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.processes import finished
 
 WANTED = [
     ("detap ev", "eval"),
@@ -45,10 +46,7 @@ def needs(shell: str) -> str:
 
 def ran(shell: str, script: str, environment: dict[str, str]) -> str:
     """Return the output of a shell script."""
-    ended = subprocess.run(
-        [needs(shell), "-c", script], env=environment, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = finished([needs(shell), "-c", script], env=environment)
     return ended.stdout
 
 
@@ -108,11 +106,5 @@ def test_a_path_is_left_to_the_shell(environment: dict[str, str]) -> None:
         "COMP_WORDS": "detap eval --gt in",
         "COMP_CWORD": "3",
     }
-    asked = subprocess.run(
-        [sys.executable, "-m", "detap"],
-        env=environment | words,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    asked = finished([sys.executable, "-m", "detap"], env=environment | words)
     assert asked.stdout == "file,in\n"

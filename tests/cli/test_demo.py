@@ -2,7 +2,6 @@
 
 import json
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -11,18 +10,13 @@ import pytest
 
 from detap.cli import example
 from tests.cli.conftest import Run
+from tests.processes import finished
 
 
 def test_table_gate_and_page(tmp_path: Path) -> None:
     """As a process, since its child processes write to the same terminal."""
     pytest.importorskip("jinja2")
-    ended = subprocess.run(
-        [sys.executable, "-m", "detap", "demo", str(tmp_path / "tour")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = finished([sys.executable, "-m", "detap", "demo", str(tmp_path / "tour")])
     lines = ended.stdout.splitlines()
     assert "$ detap eval instances.json yesterday.json" in lines
     assert any(line.startswith("mean / sum") for line in lines)

@@ -8,6 +8,7 @@ import pytest
 
 from detap.cli import COMMANDS
 from tests.conftest import ROOT
+from tests.processes import finished
 
 PACKAGES = (
     *("PIL", "jinja2", "markupsafe", "pyarrow", "fsspec", "orjson", "scipy", "matplotlib"),
@@ -22,9 +23,7 @@ main()
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", START, *arguments], capture_output=True, text=True, check=False
-    )
+    return finished([sys.executable, "-c", START, *arguments], None)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,7 +1,6 @@
 """Libraries imported at start-up: none that a run does not need."""
 
 import compileall
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ import detap
 from detap._version import __version__
 from detap.cli import COMMANDS
 from tests.cli.conftest import Files
+from tests.processes import finished
 
 HEAVY = {
     "matplotlib",
@@ -42,9 +42,7 @@ def imported_by(*arguments: str) -> set[str]:
         "sys.stderr.write('\\n' + ' '.join(sys.modules))\n"
         "sys.exit(status)\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-    )
+    ended = finished([sys.executable, "-c", code, *arguments])
     return set(ended.stderr.rpartition("\n")[2].split())
 
 
@@ -62,7 +60,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 def test_import_detap_imports_nothing_heavy() -> None:
     code = "import sys, detap; print(*sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ended = finished([sys.executable, "-c", code])
     assert set(ended.stdout.split()) & (HEAVY | {"click"}) == set()
 
 

@@ -14,6 +14,7 @@ import detap.cli
 from detap._version import __version__
 from detap.errors import DifferenceError, InputError, Problem
 from tests.cli.conftest import CLASSES, FOUND, Ended, Files, Run, spawn
+from tests.processes import finished
 from tests.reliability.kills import hear_signals
 from tests.reliability.runner import FULL_DEVICE
 
@@ -189,13 +190,12 @@ def test_a_signal_between_the_command_and_its_end(coco: Files, number: signal.Si
         f"cli._Signals.__exit__ = lambda *a: (os.kill(os.getpid(), {int(number)}), leave(*a))\n"
         "main()\n"
     )
-    done = subprocess.run(
+    finished(
         [sys.executable, "-c", code, *coco.arguments, "-q"],
-        capture_output=True,
+        128 + number,
         preexec_fn=hear_signals,
-        check=False,
+        text=False,
     )
-    assert done.returncode == 128 + number, done.stderr
 
 
 def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
@@ -275,12 +275,8 @@ def test_a_report_to_the_path_of_stdout(coco: Files) -> None:
 @pytest.mark.parametrize("closed", ["1", "2"])
 def test_closed_standard_streams(coco: Files, closed: str) -> None:
     script = f'exec "$@" {closed}>&-'
-    ended = subprocess.run(
-        ["sh", "-c", script, "sh", sys.executable, "-m", "detap", *coco.arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    ended = finished(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "detap", *coco.arguments], None
     )
     if closed == "1":
         assert ended.returncode == 2

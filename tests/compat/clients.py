@@ -19,7 +19,6 @@ import importlib.util
 import io
 import pickle
 import re
-import subprocess
 import sys
 import tempfile
 import types
@@ -35,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.compat.patterns import Case, Seen, batches  # noqa: E402
 from tests.compat.same import differences  # noqa: E402
+from tests.processes import finished  # noqa: E402
 
 LOG_TIME = re.compile(r"\d\d/\d\d \d\d:\d\d:\d\d")
 """Prefix of mmengine's log lines."""
@@ -420,12 +420,7 @@ def compare(name: str, arguments: argparse.Namespace, case: Case, work: Path) ->
         out = work / f"{drop_in}.pickle"
         command = [arguments.python, __file__, str(arguments.sources), "--child", name]
         command += ["--case", str(case.truth_file), str(case.results_file), "--out", str(out)]
-        done = subprocess.run(
-            [*command, *(["--drop-in"] if drop_in else [])],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = finished([*command, *(["--drop-in"] if drop_in else [])], None)
         if done.returncode:
             which = "the drop-in" if drop_in else "pycocotools"
             why = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.compat.patterns import Case, loaded
 from tests.compat.same import differences
 from tests.compat.test_patterns import OURS, THEIRS
 from tests.conftest import ROOT
+from tests.processes import finished
 
 
 def evaluator(kind: str = "bbox") -> Any:
@@ -34,8 +34,7 @@ def evaluator(kind: str = "bbox") -> Any:
 def run(script: str, *arguments: str) -> str:
     """Run a script in a separate Python process, and return its output."""
     command = [sys.executable, "-c", textwrap.dedent(script), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = finished(command, cwd=ROOT)
     return done.stdout
 
 

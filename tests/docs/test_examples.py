@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import finished
+
 ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(
@@ -40,12 +42,10 @@ def expected_status(command: str, shown: str) -> int:
 
 def check_example(command: str, shown: str, folder: Path) -> None:
     """Run a command in a folder; compare its output and exit status with those of the example."""
-    ended = subprocess.run(
+    ended = finished(
         [sys.executable, "-m", *shlex.split(command, comments=True)],
+        None,
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
         encoding="utf-8",
     )
     assert ended.stdout.rstrip() == shown.rstrip(), ended.stderr

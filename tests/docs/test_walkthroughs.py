@@ -5,7 +5,6 @@ import io
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.docs.test_examples import check_example
+from tests.processes import finished
 
 PAGES = sorted((ROOT / "docs" / "walkthroughs").glob("*.md"))
 BLOCK = re.compile(r"^```(console|python|sh|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,8 +54,7 @@ def run_line(line: str, folder: Path) -> None:
     command, *words = shlex.split(line)
     if command == "detap":
         run = [sys.executable, "-m", "detap", *words]
-        ended = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, ended.stderr
+        finished(run, cwd=folder)
 
 
 def run_python(code: str, names: dict[str, object]) -> None:

@@ -1,11 +1,11 @@
 """The files of the project, as git lists them."""
 
-import subprocess
 from functools import cache
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.processes import finished
 
 
 @cache
@@ -13,7 +13,7 @@ def project_files(*patterns: str) -> tuple[str, ...]:
     """Return the files that match, also those not added yet; skip the test without a checkout."""
     command = ["git", "ls-files", "-coz", "--exclude-standard", *patterns]
     try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        listed = finished(command, None, cwd=ROOT)
     except FileNotFoundError:
         pytest.skip(
             "git is not installed: the files of the project are not known", allow_module_level=True

@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import BY_IMAGE, Case, Detection, cases
 from tests.laws.test_laws import assert_same_result
+from tests.processes import finished
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 NEAR = 1e-12
@@ -878,7 +878,7 @@ def test_torch_is_not_imported() -> None:
         "e.update([1], [[]], [[]], [[]], ground_truth=truth);"
         "e.compute(); print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = finished([sys.executable, "-c", code])
     assert done.stdout == "False\n"
 
 

@@ -1,7 +1,6 @@
 """Classes selected by integers: labels of arrays, category ids, numbers in settings."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import detap
 from detap.testing import assert_detections
 from tests.cli.conftest import Run
+from tests.processes import finished
 
 # The box of class 2 has IoU 400 / 480 = .8333: 7 of 10 thresholds match. Class 1 has AP 1.
 BOXES = [[0, 0, 10, 10], [20, 20, 40, 40]]
@@ -67,7 +67,7 @@ def test_a_reported_script(real_data: Path) -> None:
     script = real_data / "reports4" / "classes-as-numbers" / "run.py"
     if not script.is_file():
         pytest.skip(f"the rebuilt reports are absent: no file {script}")
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    run = finished([sys.executable, script])
     assert [round(float(line), 9) for line in run.stdout.split()] == [0.7, 0.7]
 
 

@@ -1,7 +1,6 @@
 """Parquet and Arrow files give the tables of COCO files with the same records."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tests.formats.arrow_files import (
     write_stream,
 )
 from tests.formats.coco_files import RESULTS, TRUTH
+from tests.processes import finished
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
@@ -669,13 +669,11 @@ def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, co
 
 def test_detections_from_standard_input(files: Path, command: Run) -> None:
     call = ("eval", "--gt", str(files / "gt.parquet"), "--output-format", "json", "--dt")
-    piped = subprocess.run(
+    piped = finished(
         [sys.executable, "-m", "detap", *call, "-"],
         input=(files / "dt.parquet").read_bytes(),
-        capture_output=True,
-        check=False,
+        text=False,
     )
-    assert piped.returncode == 0, piped.stderr
     expected = command(*call, files / "dt.parquet")
     assert json.loads(piped.stdout)["summary"] == json.loads(expected.out)["summary"]
 

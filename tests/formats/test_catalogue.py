@@ -18,6 +18,7 @@ from detap.formats.options import BOXES
 from detap.testing import assert_detections
 from tests.conftest import ROOT
 from tests.formats.made_up import LINE, MadeUp
+from tests.processes import finished
 
 TRUTH = "a cat 0 0 10 10\nb cat 0 0 10 10\n"
 FOUND = "a cat 0 0 10 10 .9\nb cat 50 50 10 10 .8\n"  # one of two is matched, first: AP 1/2
@@ -32,13 +33,11 @@ def files(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return finished(
         [sys.executable, "-m", "tests.formats.made_up", *arguments],
+        None,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -1,6 +1,5 @@
 """Valid VOC files: the tables read."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from detap.tables.detection import GroundTruth
 from detap.text_input import join_names
 from tests.formats.helpers import codes
 from tests.formats.voc_files import item, tree, without_scanners, write, xml
+from tests.processes import finished
 
 __all__ = ["without_scanners"]
 
@@ -371,7 +371,5 @@ def test_regular_files_are_read_without_lxml(tmp_path: Path) -> None:
         "import sys; from detap.formats.voc import tables as voc; "
         f"voc.read_ground_truth({str(tmp_path)!r}); print('lxml' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = finished([sys.executable, "-c", program])
     assert done.stdout == "False\n"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import finished
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 EXAMPLES = ROOT / "examples" / "ci"
@@ -31,15 +33,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def shell(line: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", "-c", line],
-        cwd=folder,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
+    return finished(
+        ["sh", "-c", line], None, cwd=folder, env=environment(**more), encoding="utf-8", timeout=60
     )
 
 
@@ -135,11 +130,9 @@ def test_the_hook(project: Path) -> None:
 def test_the_test_module(project: Path) -> None:
     shutil.copy(EXAMPLES / "test_detector.py", project)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_detector.py"]
-    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout
+    ended = finished(command, cwd=project)
     shutil.copy(project / "results-worse.json", project / "results.json")
-    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
+    ended = finished(command, 1, cwd=project)
     assert "AP dropped by 0.1231" in ended.stdout
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from shutil import which
@@ -14,6 +13,7 @@ from jsonschema import Draft202012Validator
 from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from tests.cli.conftest import Ended, detap, instances, results
+from tests.processes import finished
 
 __all__ = ["detap"]
 
@@ -143,8 +143,7 @@ def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
     )
     (folder / "table.tex").write_text(document)
     command = [program, "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-800:]
+    finished(command, cwd=folder)
 
 
 def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(

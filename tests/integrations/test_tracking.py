@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from math import isnan
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 import detap
 from tests.conftest import ROOT
+from tests.processes import finished
 
 TRACKING = ROOT / "examples" / "tracking"
 QUICKSTART = ROOT / "fixtures" / "quickstart" / "coco"
@@ -24,16 +24,11 @@ def result_of(epoch: int) -> detap.Result:
 
 
 def run(command: list[str], folder: Path, **environment: str) -> str:
-    done = subprocess.run(
+    done = finished(
         command,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, extract
+from tests.processes import finished
 
 PAGE = ROOT / "docs" / "proofs.md"
 PROOF = re.compile(r"^```sh\n(.+?)\n```\n\n((?:\|[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
@@ -58,10 +58,7 @@ def files(request: pytest.FixtureRequest, real_data: Path, tmp_path: Path) -> Pa
 def test_the_command_gives_the_numbers(title: str, command: str, table: str, files: Path) -> None:
     assert title in FOLDERS
     words = command.replace("detap ", f"{sys.executable} -m detap ", 1) + " -q -o proof.json"
-    ended = subprocess.run(
-        ["bash", "-c", words], cwd=files, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    finished(["bash", "-c", words], cwd=files)
     report = json.loads((files / "proof.json").read_text("utf-8"))
     summary = report["summary"]
     for tag, part in report.get("slices", {}).items():

@@ -1,7 +1,6 @@
 """WIDER FACE's presets against the numbers of its script (measures.md, section 7)."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.conftest import ROOT
+from tests.processes import finished
 
 SUBSETS = ("easy", "medium", "hard")
 
@@ -104,7 +104,7 @@ def write_files(made: dict[str, Any], folder: Path) -> None:
 def test_the_example_reads_the_files_of_the_data_set(made: dict[str, Any], tmp_path: Path) -> None:
     write_files(made, tmp_path)
     command = [sys.executable, *map(str, (ROOT / "examples/wider_face.py", tmp_path, tmp_path))]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shown = finished(command).stdout
     expected = made["expected by evaluation.py (1000 thresholds)"]
     lines = [f"{subset:6}  {expected[subset]:.4f}" for subset in SUBSETS]
     assert shown.splitlines() == lines

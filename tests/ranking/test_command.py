@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from detap.cli import main
 from detap.ranking.bootstrap import resampled_means
 from detap.report import schema as report_schema
 from tests.cli.conftest import Run
+from tests.processes import finished
 from tests.ranking.cases import random_run, write_trec
 
 
@@ -43,13 +43,7 @@ def write_codes(path: Path, flips: float, seed: int = 0) -> Path:
 
 def report_of(*words: str) -> dict[str, Any]:
     """Return the JSON report of a run in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "detap", "rank", *words, "--output-format", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = finished([sys.executable, "-m", "detap", "rank", *words, "--output-format", "json"])
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
@@ -133,12 +127,8 @@ def test_the_number_of_threads_changes_no_byte(archive: Path, tmp_path: Path) ->
 def test_a_run_from_stdin_and_csv(tmp_path: Path) -> None:
     run, qrels = write_trec(tmp_path, *random_run(1))
     command = [sys.executable, "-m", "detap", "rank", "retrieval", "--run", "-"]
-    done = subprocess.run(
-        [*command, "--qrels", str(qrels), "--output-format", "csv", "-q"],
-        input=run.read_text(),
-        capture_output=True,
-        text=True,
-        check=True,
+    done = finished(
+        [*command, "--qrels", str(qrels), "--output-format", "csv", "-q"], input=run.read_text()
     )
     rows = list(csv.DictReader(done.stdout.splitlines()))
     report = report_of("retrieval", "--run", str(run), "--qrels", str(qrels))

@@ -2,12 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.processes import finished
 from tests.reliability import kills
 from tests.reliability.runner import ROOT
 from tests.reliability.voc_cases import Tree, object_xml, xml
@@ -33,7 +34,7 @@ main()
 
 
 def locales() -> list[str]:
-    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False).stdout
+    listed = finished(["locale", "-a"], None).stdout
     names = ("C", "C.utf8", "tr_TR.utf8", "de_DE.utf8")
     return [name for name in names if name in listed.split()]
 
@@ -71,17 +72,16 @@ def report(
     cwd: Path | None = None,
     program: tuple[str, ...] = ("-m", "detap"),
 ) -> bytes:
-    done = subprocess.run(
+    done: Any = finished(
         [sys.executable, *program, *line(kind, inputs), "--output-format", "json", "-q", *more],
         env=os.environ | {"PYTHONPATH": str(ROOT)} | (environment or {}),
         cwd=cwd or inputs,
-        capture_output=True,
-        check=False,
+        text=False,
     )
-    assert done.returncode == 0, done.stderr
     assert done.stderr == b""
     assert json.loads(done.stdout)["classes"]
-    return done.stdout
+    out: bytes = done.stdout
+    return out
 
 
 @pytest.fixture(scope="module", params=["coco", "voc"])

@@ -1,7 +1,8 @@
 """Without PyTorch the module names it as missing; everything else works."""
 
-import subprocess
 import sys
+
+from tests.processes import finished
 
 CODE = """
 import sys
@@ -17,6 +18,6 @@ for ask in ("import detap.torch", "detap.torch.MeanAveragePrecision"):
 
 
 def test_the_module_names_the_missing_package() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    done = finished([sys.executable, "-c", CODE])
     message = "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself\n"
     assert done.stdout == 2 * message

@@ -8,7 +8,6 @@ are mmengine's own classes; mmdetection's add typed properties to them.
 import json
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -21,6 +20,7 @@ import detap
 from detap.evaluation.loop.evaluator import Evaluator
 from tests.conftest import ROOT
 from tests.parity.compare import assert_same_bits
+from tests.processes import finished
 from tests.torch.references import torch as found_torch
 from tests.torch.references import torchvision
 
@@ -336,18 +336,13 @@ def run_ultralytics(folder: Path, script: str, *words: str) -> list[dict[str, An
         pytest.skip("Ultralytics is absent")
     (folder / "val.py").write_text(ULTRALYTICS + script)
     (folder / "settings").mkdir()
-    done = subprocess.run(
+    done = finished(
         [sys.executable, str(folder / "val.py"), str(folder), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
         cwd=folder,
         env=os.environ
         | {"PYTHONPATH": str(ROOT), "YOLO_CONFIG_DIR": str(folder / "settings")}
         | {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false"},
     )
-    assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import runpy
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import detap
 from tests.conftest import ROOT
+from tests.processes import finished
 from tests.torch.references import torch as found_torch
 from tests.torch.references import torchmetrics_map, torchvision
 
@@ -27,16 +27,11 @@ def example(name: str) -> dict[str, Any]:
 
 
 def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
-    done = subprocess.run(
+    done = finished(
         command,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -1,6 +1,5 @@
 """Several processes give the values of one: sampler padding, uneven sizes, one without images."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 import detap
 from tests.conftest import ROOT
+from tests.processes import finished
 from tests.torch.references import torch as found_torch
 
 torch = found_torch()
@@ -16,10 +16,7 @@ EXAMPLES = ROOT / "examples" / "loops"
 
 
 def run(*words: str) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    done = finished([sys.executable, *words], cwd=ROOT)
     return done.stdout.splitlines()
 
 
