@@ -16,6 +16,7 @@ from detap.formats.class_map import (
     map_ground_truth,
     map_tables,
 )
+from tests.raised import raised
 
 EVERYTHING = """\
 car = "vehicle"
@@ -111,9 +112,7 @@ def test_a_class_may_be_named_rest() -> None:
 def test_an_invalid_file(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(InputError) as caught:
-        class_map_of(path)
-    assert message in str(caught.value)
+    assert message in str(raised(InputError, class_map_of, path))
 
 
 def test_other_arguments(tmp_path: Path) -> None:
@@ -179,9 +178,8 @@ def test_classes_that_the_map_does_not_name() -> None:
     kept = ClassMap.of({"a": "b", "dt": {"rest": "-"}})  # b is named, as a target
     pair = truth, map_ground_truth(kept, truth)
     assert named(map_detections(kept, detected, pair)) == "bb"
-    with pytest.raises(InputError) as caught:
-        map_tables({"a": "v", "dt": {"rest": "error"}}, [truth], [detected])
-    assert str(caught.value) == (
+    error = raised(InputError, map_tables, {"a": "v", "dt": {"rest": "error"}}, [truth], [detected])
+    assert str(error) == (
         "class_map: [dt] rest: the map does not name 'b', 'x' (3 detections); map each, also to "
         'itself, or use rest = "-" or "keep"'
     )
@@ -204,16 +202,15 @@ def test_a_map_that_cannot_be_meant(class_map: Any, message: str) -> None:
     box: dict[str, Any] = {"boxes": [[0, 0, 9, 9]] * 2, "image": [1, 1]}
     truth = detap.GroundTruth.from_arrays(**box, label=["car", "bicycle"])
     detected = detap.Detections.from_arrays(**box, label=["car", "lorry"], score=[0.5, 0.6])
-    with pytest.raises(InputError) as caught:
-        detap.evaluate(truth, detected, class_map=class_map)
-    assert message in str(caught.value)
+    assert message in str(raised(InputError, detap.evaluate, truth, detected, class_map=class_map))
 
 
 def test_each_misspelt_name_is_a_problem() -> None:
     truth, detected = tables("ab", "ab")
-    with pytest.raises(InputError) as caught:
-        map_tables({"x": "y", "z": "y", "gt": {"q": "y"}}, [truth], [detected])
-    assert len(caught.value.problems) == 3
+    error = raised(
+        InputError, map_tables, {"x": "y", "z": "y", "gt": {"q": "y"}}, [truth], [detected]
+    )
+    assert len(error.problems) == 3
 
 
 def test_what_a_map_did_in_one_line() -> None:

@@ -20,6 +20,7 @@ from detap.protocols import Protocol, conditions, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import EVERY_RANKED, Case, cases
 from tests.parity.compare import assert_same_bits
+from tests.raised import raised
 
 COCO = protocol("coco")
 
@@ -199,21 +200,18 @@ def test_text_is_compared_for_equality() -> None:
 )
 def test_unknown_attributes_and_kinds_are_errors(condition: str, message: str) -> None:
     table = truth(pose=["Left", "Right", "Left"], occlusion=[0, 1, 2])
-    with pytest.raises(UsageError) as error:
-        ignored_by_condition(table, where(condition))
-    assert message in str(error.value)
+    assert message in str(raised(UsageError, ignored_by_condition, table, where(condition)))
 
 
 @pytest.mark.parametrize("missing", [np.array([1.0, np.nan, np.nan]), np.array(["a", "", ""])])
 def test_missing_attributes_are_counted_and_the_first_is_named(missing: Any) -> None:
     table = replace(truth(), extra={"vis": missing})
     text = "vis!='x'" if missing.dtype.kind == "U" else "vis<1"
-    with pytest.raises(InputError) as error:
-        ignored_by_condition(table, where(text))
+    error = raised(InputError, ignored_by_condition, table, where(text))
     assert (
         "image 'a': a ground truth of class 'y' has no attribute 'vis', as 2 of 3; correct "
         "--ignore-where, or add the attribute"
-    ) in str(error.value)
+    ) in str(error)
 
 
 def test_detections_have_attributes_of_boxes_and_the_score() -> None:

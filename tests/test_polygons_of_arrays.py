@@ -9,6 +9,7 @@ import pytest
 import detap
 from detap.errors import InputError, UsageError
 from detap.tables.detection import Detections, GroundTruth
+from tests.raised import raised
 
 SQUARE = [20.0, 20, 80, 20, 80, 80, 20, 80]
 DIAMOND = [50.0, 20, 80, 50, 50, 80, 20, 50]
@@ -36,9 +37,7 @@ def test_a_diamond_in_a_square() -> None:
         "detections; use --iou-type polygon for their IoU, or boxes= instead of polygons= for "
         "their bounding boxes"
     )
-    with pytest.raises(UsageError) as refused:
-        detap.evaluate(*tables)
-    assert str(refused.value) == message
+    assert str(raised(UsageError, detap.evaluate, *tables)) == message
     names: dict[str, Any] = {"image": ["a"], "label": ["thing"], "boxes": tables[0].corners}
     boxes = GroundTruth.from_arrays(**names, box_format="xyxy")
     with pytest.raises(UsageError, match="oriented boxes in the detections; use"):

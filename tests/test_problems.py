@@ -5,12 +5,11 @@ import pytest
 from detap.errors import InputError
 from detap.formats.json.document import RecordProblems
 from detap.io.problems import Problems
+from tests.raised import raised
 
 
 def said(problems: Problems) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        problems.raise_any()
-    return str(caught.value).split("\n")
+    return str(raised(InputError, problems.raise_any)).split("\n")
 
 
 def test_three_alike_have_a_line_each() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from detap.errors import InputError
 from detap.formats.coco import format as coco
@@ -18,6 +17,7 @@ from detap.formats.json._fields import Fields, Reader
 from detap.formats.json.document import Document
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
+from tests.raised import raised
 
 TRUTH: dict[str, Any] = {
     "images": [
@@ -115,16 +115,12 @@ class Files:
         return coco.read_detections(self.results_path, table, limits=limits)
 
     def truth_error(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> InputError:
-        with pytest.raises(InputError) as caught:
-            self.read_truth(document, limits)
-        return caught.value
+        return raised(InputError, self.read_truth, document, limits)
 
     def results_error(
         self, document: Any, truth: Any = TRUTH, limits: Limits = DEFAULT_LIMITS
     ) -> InputError:
-        with pytest.raises(InputError) as caught:
-            self.read_results(document, truth, limits)
-        return caught.value
+        return raised(InputError, self.read_results, document, truth, limits)
 
 
 def odd_fields(*arguments: Any, **options: Any) -> Fields:

@@ -12,6 +12,7 @@ from detap.cli import main
 from detap.errors import DetapWarning, InputError
 from detap.io.limits import Limits
 from tests.formats.helpers import png
+from tests.raised import raised
 
 BOX = "0.25 0.25 0.3 0.3"
 CORNERS = "0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4"
@@ -177,9 +178,7 @@ def test_names_with_spaces_may_be_difficult(tmp_path: Path) -> None:
         folder.mkdir()
         for name in "abc":
             (folder / f"{name}.txt").write_text(2 * "traffic light 1 1 9 9 difficult\n")
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(truth)
-    (problem,) = caught.value.problems
+    (problem,) = raised(InputError, detap.read_ground_truth, truth).problems
     assert problem.location == "line 1"
     assert "'traffic light' has spaces, which separate the columns (6 times," in problem.message
     for name in "abc":

@@ -28,6 +28,7 @@ from tests.formats.arrow_files import (
 )
 from tests.formats.coco_files import RESULTS, TRUTH
 from tests.processes import finished
+from tests.raised import raised
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
@@ -144,10 +145,9 @@ def test_the_box_format_of_bbox_is_never_guessed(
     columns = result_columns(RESULTS)
     boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
     plain = table({**columns, "bbox": list(map(list, boxes))})
-    with pytest.raises(InputError) as raised:
-        detections_of(tmp_path, plain, json_tables[0])
+    error = raised(InputError, detections_of, tmp_path, plain, json_tables[0])
     assert "box format of bbox is unknown; pass boxes='xywh' or 'xyxy' (--boxes), or set the " in (
-        str(raised.value)
+        str(error)
     )
     named = plain.replace_schema_metadata({"boxes": "cxcywh"})
     with pytest.raises(InputError, match="metadata `boxes` of bbox is 'cxcywh', expected one of"):
@@ -220,9 +220,7 @@ def test_names_match_ids_of_coco(
 def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
     columns = result_columns(RESULTS)
     columns["category"] = [f"n{value}" for value in columns.pop("category_id")]
-    with pytest.raises(InputError) as raised:
-        detections_of(tmp_path, columns, json_tables[0])
-    assert str(raised.value) == (
+    assert str(raised(InputError, detections_of, tmp_path, columns, json_tables[0])) == (
         f"{tmp_path / 'dt.parquet'}: no category of the results is in the ground truth (results: "
         '"n1"\N{EN DASH}"n3"; ground truth: "bird"\N{EN DASH}"dog"); use the ground '
         "truth's names, or pass as_is=True (--as-is)"

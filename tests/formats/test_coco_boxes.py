@@ -13,6 +13,7 @@ from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
 from tests.cli.conftest import Ended, detap
 from tests.formats.coco_files import agreed, result_columns, truth_columns
+from tests.raised import raised
 
 __all__ = ["detap"]
 
@@ -93,9 +94,7 @@ def test_keypoints_use_width_and_height_from_xyxy(tmp_path: Path) -> None:
 )
 def test_an_invalid_xyxy_box_is_an_error(tmp_path: Path, box: Any, message: str) -> None:
     gt = write(tmp_path / "gt.json", document(annotation(1, [1, 2, 3, 4]) | {"bbox": box}))
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(gt, boxes="xyxy")
-    assert message in str(caught.value)
+    assert message in str(raised(InputError, read_ground_truth, gt, boxes="xyxy"))
 
 
 def test_an_unknown_box_format_is_an_error(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.cli.conftest import Run
 from tests.formats.coco_files import odd_fields, result_columns
 from tests.formats.exports import write
 from tests.formats.voc_files import item, tree, xml
+from tests.raised import raised
 
 NAMES = ("cat", "dog", "owl")
 
@@ -88,9 +89,7 @@ def test_stems_may_be_mixed_with_ids_if_all_are_known(tmp_path: Path) -> None:
 def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
     path = write(tmp_path / "dt.json", [record("a", 3, [0, 0, 9, 9]), record("c", 3, [0, 0, 9, 9])])
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth)
-    assert str(caught.value) == (
+    assert str(raised(InputError, read_detections, path, truth)) == (
         f'{path}: [1]: image_id "c" is not in the ground truth (ids are numbers); '
         f"{SAME_IMAGES}, or {LEAVE_OUT}"
     )
@@ -127,9 +126,7 @@ def test_known_ids_of_other_images_are_refused(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, files))
     rows = [record(i + 1, 3, [100 * i, 0, 10, 10]) for i in range(11)]
     path = write(tmp_path / "dt.json", rows)
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth)
-    assert str(caught.value) == (
+    assert str(raised(InputError, read_detections, path, truth)) == (
         f"{path}: image_id looks like the number in the file name, expected the ground truth's id: "
         "in a sample, 11 ground truths would be overlapped instead of 0; use the ground truth's "
         "image ids, or pass as_is=True (--as-is)"
@@ -233,9 +230,8 @@ def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, na
     if "class_names" in options:
         options = {**options, "class_names": write(names, options["class_names"])}
     far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_matched(1, 2)]
-    with pytest.raises(InputError) as caught:
-        labels(write(tmp_path / "dt.json", far), voc, **options)
-    assert expected.format(names=names) in str(caught.value)
+    error = raised(InputError, labels, write(tmp_path / "dt.json", far), voc, **options)
+    assert expected.format(names=names) in str(error)
 
 
 def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
@@ -407,9 +403,8 @@ def test_ids_without_a_name_are_skipped_with_a_warning(tmp_path: Path) -> None:
 
 def test_names_that_contradict_the_ids_in_both_inputs_are_an_error(tmp_path: Path) -> None:
     gt, dt = named_pair(tmp_path, {1: "person", 2: "horse", 3: "dog"}, [1, 2, 3])
-    with pytest.raises(InputError) as caught:
-        read_detections(dt, read_ground_truth(gt))
-    assert [problem.message for problem in caught.value.problems] == [
+    error = raised(InputError, read_detections, dt, read_ground_truth(gt))
+    assert [problem.message for problem in error.problems] == [
         'category 2 has the name "horse", expected "traffic light" as in the ground truth',
         'category 3 has the name "dog", expected "cat" as in the ground truth',
     ]

@@ -24,6 +24,7 @@ from tests.cli.conftest import Run
 from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.formats.helpers import codes
+from tests.raised import raised
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
 
@@ -153,15 +154,13 @@ WRONG = [
 def test_invalid_keypoints_are_refused_with_their_location(
     tmp_path: Path, pose: Any, message: str, hint: str
 ) -> None:
-    with pytest.raises(InputError) as truth:
-        read(tmp_path, keypoints=pose)
-    assert "gt.json: annotations[1] (id 2): " + message in str(truth.value)
-    assert hint in str(truth.value)
+    error = raised(InputError, read, tmp_path, keypoints=pose)
+    assert "gt.json: annotations[1] (id 2): " + message in str(error)
+    assert hint in str(error)
     row = {} if pose is ... else {"keypoints": pose}
-    with pytest.raises(InputError) as detections:
-        read(tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
-    assert "dt.json: [1]: " + message in str(detections.value)
-    assert hint in str(detections.value)
+    error = raised(InputError, read, tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
+    assert "dt.json: [1]: " + message in str(error)
+    assert hint in str(error)
 
 
 def test_keypoints_of_large_files_are_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from detap.formats.coco.format import (
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import agreed, result_columns, truth_columns
+from tests.raised import raised
 
 SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
 LISTED = {"size": [20, 30], "counts": [42, 4, 16, 4, 16, 4, 16, 4, 494]}  # the same, 30 wide
@@ -243,9 +244,8 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
     path = result_file(tmp_path, {"segmentation": STRING}, {"bbox": []})
     expected = ("bbox has 0 values", "[x, y, width, height]"), ("segmentation is missing", "add")
     for masks, (message, hint) in enumerate(expected):
-        with pytest.raises(InputError) as caught:
-            read_detections(path, truth, masks=bool(masks))
-        refused(caught.value, path, "[1]", message, hint)
+        error = raised(InputError, read_detections, path, truth, masks=bool(masks))
+        refused(error, path, "[1]", message, hint)
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
@@ -254,15 +254,13 @@ def test_an_invalid_mask_is_an_error_with_file_row_and_reason(
 ) -> None:
     """Results without a box need a mask even if boxes are scored."""
     path = truth_file(tmp_path, segmentation)
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(path, masks=True)
-    refused(caught.value, path, "annotations[1]", message, hint)
+    error = raised(InputError, read_ground_truth, path, masks=True)
+    refused(error, path, "annotations[1]", message, hint)
     for masks in (True, False) if segmentation is not ... else ():
         truth = read_ground_truth(truth_file(tmp_path), masks=masks)
         path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
-        with pytest.raises(InputError) as caught:
-            read_detections(path, truth, masks=masks)
-        refused(caught.value, path, "[1]", message, hint)
+        error = raised(InputError, read_detections, path, truth, masks=masks)
+        refused(error, path, "[1]", message, hint)
 
 
 def refused(error: InputError, path: Path, location: str, message: str, hint: str) -> None:

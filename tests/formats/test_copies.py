@@ -10,6 +10,7 @@ import detap
 from detap import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from tests.formats.voc_files import write
+from tests.raised import raised
 
 
 def xml(name: str) -> str:
@@ -40,9 +41,8 @@ COPIED = {
 def test_a_copy_in_a_subfolder_is_refused(tmp_path: Path, name: str) -> None:
     files, inside, copy, other = COPIED[name]
     write(tmp_path, files)
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(tmp_path, format=name.partition(",")[0])
-    assert str(caught.value) == (
+    error = raised(InputError, detap.read_ground_truth, tmp_path, format=name.partition(",")[0])
+    assert str(error) == (
         f"{tmp_path / inside}: '{copy}' has the name of '{other}': is it a copy?; remove it, or "
         "pass subfolders='skip' (--subfolders skip) for ground truth"
     )
@@ -60,11 +60,10 @@ def test_a_copy_of_labels_in_a_subfolder_is_refused(tmp_path: Path, name: str, l
     inside = "" if name == "yolo" else "set/"
     write(tmp_path, {f"{inside}{path}.txt": line for path in ("a", "b", "old/a", "old/c")})
     options: Any = {"image_size": "100x100"} if name == "yolo" else {}
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(tmp_path, format=name, **options)
+    error = raised(InputError, detap.read_ground_truth, tmp_path, format=name, **options)
     copy, other = (f"'{inside}{path}.txt'" for path in ("old/a", "a"))
     expected = f"{tmp_path}: {copy} has the name of {other}: is it a copy?; remove it"
-    assert str(caught.value) == expected
+    assert str(error) == expected
     (tmp_path / inside / "old/a.txt").unlink()
     assert len(detap.read_ground_truth(tmp_path, format=name, **options)) == 3
 

@@ -7,6 +7,7 @@ import pytest
 
 from detap.errors import InputError
 from detap.formats.text.class_names import read_data_yaml
+from tests.raised import raised
 
 ROBOFLOW = """\
 train: ../train/images
@@ -128,9 +129,7 @@ def test_valid_files(
 def test_invalid_files(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "data.yaml"
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(InputError) as error:
-        read_data_yaml(file)
-    assert message in str(error.value)
+    assert message in str(raised(InputError, read_data_yaml, file))
 
 
 def test_long_files_take_linear_time(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tests.formats import test_supervisely as supervisely
 from tests.formats import test_tfcsv as tfcsv
 from tests.formats import test_via as via
 from tests.formats.exports import Bad, changed, refused, write
+from tests.raised import raised
 
 
 class Kind(NamedTuple):
@@ -181,15 +182,12 @@ def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", KINDS[name].content)
     truth = detap.read_ground_truth(path)
     assert truth.format == name
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(path, format="coco")
-    first = caught.value.problems[0]
+    first = raised(InputError, detap.read_ground_truth, path, format="coco").problems[0]
     assert first.message.endswith(", read as COCO")
     assert first.hint == f"use --gt-format {name} (format= in Python)"
     scored = write(tmp_path / "dt.json", createml.SCORED)
-    with pytest.raises(InputError) as caught:
-        detap.read_detections(scored, truth, format="coco")
-    assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
+    error = raised(InputError, detap.read_detections, scored, truth, format="coco")
+    assert error.problems[0].hint == "use --dt-format createml (format= in Python)"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Run
 from tests.formats.text_files import written
+from tests.raised import raised
 
 HEAD = "imagesource:GoogleEarth\ngsd:0.146"
 SHIP = "0 0 10 0 10 10 0 10"
@@ -53,9 +54,8 @@ def results(folder: Path, **classes: str) -> Path:
 
 
 def refused(read: Callable[[], Any]) -> str:
-    with pytest.raises(InputError) as caught:
-        read()
-    return "\n".join(str(problem) for problem in caught.value.problems)
+    error = raised(InputError, read)
+    return "\n".join(str(problem) for problem in error.problems)
 
 
 def test_a_label_is_a_quadrilateral_and_the_box_around_it(truth: GroundTruth) -> None:
@@ -251,9 +251,7 @@ def test_protocols_of_boxes_require_bounding_boxes(labels: Path, tmp_path: Path)
     detections = read_detections(task1, truth)
     assert evaluate(truth, detections, "dota").true_positives[0] == 0
     for preset, hint in (("voc2012", "--iou-type polygon"), ("kitti", "--protocol dota")):
-        with pytest.raises(UsageError) as error:
-            evaluate(truth, detections, preset)
-        assert str(error.value) == (
+        assert str(raised(UsageError, evaluate, truth, detections, preset)) == (
             f"protocol {preset} compares boxes, but there are oriented boxes in the ground truth "
             f"and detections; use {hint} for their IoU, or --shapes bbox for their bounding boxes"
         )

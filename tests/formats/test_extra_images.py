@@ -11,6 +11,7 @@ import pytest
 
 import detap
 from tests.cli.conftest import Run
+from tests.raised import raised
 
 # Two cats in images 1 and 2 (a and b). One is detected, the other is not: AP is the part of the 101
 # recall levels up to 1/2. Images 3 and 4 (c and d) are not annotated.
@@ -192,10 +193,9 @@ def notes(result: Any) -> list[str]:
 
 
 def test_they_are_an_error_of_one_line_with_the_remedy(tmp_path: Path, case: Case) -> None:
-    with pytest.raises(detap.InputError) as caught:
-        read(tmp_path, case, ROWS)
-    [problem] = caught.value.problems
-    assert not caught.value.omitted
+    error = raised(detap.InputError, read, tmp_path, case, ROWS)
+    [problem] = error.problems
+    assert not error.omitted
     assert "is not in the ground truth" in str(problem)
     if case.write is not saved:
         assert COUNTS in problem.message
@@ -220,9 +220,8 @@ def test_without_extra_images_nothing_is_noted(tmp_path: Path, case: Case) -> No
 
 
 def test_results_of_other_images_only_stay_an_error(tmp_path: Path, case: Case) -> None:
-    with pytest.raises(detap.InputError) as caught:
-        read(tmp_path, case, ROWS[2:], extra_images="drop")
-    assert "--extra-images" not in str(caught.value) or case.write is saved
+    error = raised(detap.InputError, read, tmp_path, case, ROWS[2:], extra_images="drop")
+    assert "--extra-images" not in str(error) or case.write is saved
 
 
 # --- the command line
@@ -316,10 +315,9 @@ def test_paths(tmp_path: Path) -> None:
 
 def test_tables(tmp_path: Path) -> None:
     truth, detections = detap.read_ground_truth(ground_truth(tmp_path)), arrays(ROWS)
-    with pytest.raises(detap.InputError) as caught:
-        detap.evaluate(truth, detections)
-    assert "image 3 is not in the ground truth, nor are 1 others" in str(caught.value)
-    assert "to evaluate the other images only, pass images=ground_truth.images" in str(caught.value)
+    error = raised(detap.InputError, detap.evaluate, truth, detections)
+    assert "image 3 is not in the ground truth, nor are 1 others" in str(error)
+    assert "to evaluate the other images only, pass images=ground_truth.images" in str(error)
     result = detap.evaluate(truth, detections, images=truth.images)
     assert result.summary["AP"] == pytest.approx(AP)
     assert notes(result) == [NOTE]

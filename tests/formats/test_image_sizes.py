@@ -6,6 +6,7 @@ import pytest
 
 from detap.errors import InputError
 from detap.formats.image_sizes import read_image_sizes
+from tests.raised import raised
 
 
 def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
@@ -49,9 +50,7 @@ HINT = "; write `image,width,height` and one image per line"
 def test_invalid_tables(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(InputError) as error:
-        read_image_sizes(path)
-    assert message in str(error.value)
+    assert message in str(raised(InputError, read_image_sizes, path))
 
 
 def test_tables_that_are_not_utf_8(tmp_path: Path) -> None:

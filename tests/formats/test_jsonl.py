@@ -15,6 +15,7 @@ from detap import Detections, GroundTruth, InputError, evaluate, read_detections
 from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml
+from tests.raised import raised
 
 __all__ = ["detap"]
 
@@ -33,9 +34,8 @@ def write(path: Path, *lines: Any) -> Path:
 
 
 def refused(path: Path, **options: Any) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(path, **options)
-    return [str(problem).replace(f"{path}: ", "") for problem in caught.value.problems]
+    error = raised(InputError, read_ground_truth, path, **options)
+    return [str(problem).replace(f"{path}: ", "") for problem in error.problems]
 
 
 def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
@@ -235,9 +235,7 @@ def test_detections_on_other_images_are_refused(tmp_path: Path) -> None:
     truth, _ = pair(tmp_path)
     scored = {**LISTS, "score": [0.5, 0.25]}
     path = write(tmp_path / "x.jsonl", image("a.jpg", scored), image("z.jpg", scored))
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth)
-    [problem] = caught.value.problems
+    [problem] = raised(InputError, read_detections, path, truth).problems
     assert problem.location == "line 2: objects[0]"
     assert problem.message == (
         'image_id "z" is not in the ground truth (2 detections of 1 such image)'

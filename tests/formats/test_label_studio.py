@@ -15,6 +15,7 @@ from detap.formats.detection import detect_format
 from detap.formats.label_studio import image_name_of
 from tests.cli.conftest import Run
 from tests.formats.helpers import codes
+from tests.raised import raised
 
 fits = FORMATS["labelstudio"].fits
 
@@ -251,9 +252,7 @@ def test_one_of_several_models(tmp_path: Path) -> None:
     both = predicted(region(score=0.5))
     both["predictions"].append({"model_version": "m2", "result": [region(score=0.25)]})
     assert detected(tmp_path, [both], model_version="m2").score.tolist() == [0.25]
-    with pytest.raises(InputError) as caught:
-        detected(tmp_path, [both])
-    (problem,) = caught.value.problems
+    (problem,) = raised(InputError, detected, tmp_path, [both]).problems
     assert problem.message == "predictions of several models: 'm1', 'm2'"
     assert problem.hint == "choose one with --model-version"
 

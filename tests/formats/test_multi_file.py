@@ -22,6 +22,7 @@ from detap.formats.multi_file import Sources, expand_folders, expand_patterns
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import INTERLEAVED
+from tests.raised import raised
 
 
 def coco(_: str) -> Format:
@@ -107,9 +108,7 @@ def test_a_folder_gives_its_files_if_the_format_has_no_folders(tmp_path: Path) -
 
 def test_a_folder_without_such_files_is_named(tmp_path: Path) -> None:
     write(tmp_path / "readme.md", [])
-    with pytest.raises(InputError) as caught:
-        expand_folders([str(tmp_path)], coco)
-    assert str(caught.value) == (
+    assert str(raised(InputError, expand_folders, [str(tmp_path)], coco)) == (
         f"{tmp_path}: folder has no COCO files; expected files or a folder of *.json files"
     )
 
@@ -216,18 +215,14 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
     merge = "pass merge_images=True (--merge-images) if their boxes differ"
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(gts)
-    assert str(caught.value) == (
+    assert str(raised(InputError, read_ground_truth, gts)) == (
         f"{gts[1]}: image 5 is also in {gts[0]}; put each image in one input, or {merge}"
     )
     truth = read_ground_truth(gts, merge_images=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
     dts = [write(tmp_path / f"dt{k}.json", detections_on([k, 5])) for k in (1, 2)]
-    with pytest.raises(InputError) as caught:
-        read_detections(dts, truth)
-    assert str(caught.value) == (
+    assert str(raised(InputError, read_detections, dts, truth)) == (
         f"{dts[1]}: image 5 is also in {dts[0]}; put each image in one input, "
         f"{merge}, or compare the files of several detectors: detap compare FILES --gt GT"
     )
@@ -248,9 +243,8 @@ def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
 )
 def test_inputs_must_agree_on_names(other: Any, message: str, tmp_path: Path) -> None:
     gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", other)]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(gts)
-    assert str(caught.value) == f"{gts[1]}: {message.format(first=gts[0])}"
+    error = raised(InputError, read_ground_truth, gts)
+    assert str(error) == f"{gts[1]}: {message.format(first=gts[0])}"
 
 
 def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
@@ -261,10 +255,9 @@ def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
     assert truth.image.tolist() == [1, 1]
     with pytest.raises(InputError, match=r"a\.json: no annotations"):
         read_ground_truth(bare)
-    with pytest.raises(InputError) as caught:
-        read_ground_truth([bare, other])
+    error = raised(InputError, read_ground_truth, [bare, other])
     message = "no annotations in any of the 2 ground-truth inputs"
-    assert caught.value.problems == (Problem(bare, "", message),)
+    assert error.problems == (Problem(bare, "", message),)
 
 
 def test_categories_of_equal_names_stay_distinct_over_inputs(tmp_path: Path) -> None:
@@ -290,9 +283,8 @@ def test_the_problems_of_every_input_are_listed(tmp_path: Path) -> None:
         write(tmp_path / "b.json", detections_on([2])),
         write(tmp_path / "c.json", detections_on([9])),
     ]
-    with pytest.raises(InputError) as caught:
-        read_detections(dts, truth)
-    assert {problem.file for problem in caught.value.problems} == {dts[0], dts[2]}
+    error = raised(InputError, read_detections, dts, truth)
+    assert {problem.file for problem in error.problems} == {dts[0], dts[2]}
 
 
 def test_classes_only_in_detections_follow_sorted(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from detap.io.limits import DEFAULT_LIMITS
 from detap.io.problems import Problems
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Ended, detap
+from tests.raised import raised
 
 __all__ = ["detap"]
 
@@ -43,17 +44,15 @@ def written(folder: Path, *lines: str | bytes, name: str = "gt.csv") -> Path:
 
 
 def refused(path: Path, **options: Any) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(path, **options)
-    assert all(isinstance(problem.location, str) for problem in caught.value.problems)
-    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+    error = raised(InputError, read_ground_truth, path, **options)
+    assert all(isinstance(problem.location, str) for problem in error.problems)
+    return [str(p).replace(f"{path}: ", "") for p in error.problems]
 
 
 def refused_detections(path: Path, **options: Any) -> list[str]:
     truth = read_ground_truth(written(path.parent, PLAIN, BOX, name="truth.csv"))
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth, **options)
-    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+    error = raised(InputError, read_detections, path, truth, **options)
+    return [str(p).replace(f"{path}: ", "") for p in error.problems]
 
 
 # --- what is read
@@ -195,9 +194,7 @@ def test_iou_does_not_need_image_sizes_but_areas_do(tmp_path: Path) -> None:
         detections = read_detections(written(tmp_path, *lines, name="d.csv"), truth)
         results.append(evaluate(truth, detections, protocol_without_areas()).summary["AP"])
         if sizes is None:
-            with pytest.raises(InputError) as caught:
-                evaluate(truth, detections, "coco")
-            assert str(caught.value) == (
+            assert str(raised(InputError, evaluate, truth, detections, "coco")) == (
                 f"{path}: boxes are normalized and image sizes are unknown, but the protocol coco "
                 "has area ranges in pixels; pass --image-sizes FILE (image_sizes=), or "
                 "--area-ranges none"

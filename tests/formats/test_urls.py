@@ -22,6 +22,7 @@ from detap.io.paths import is_url, shown
 from detap.io.stream import Stream, open_regular, read_bytes
 from tests.cli.conftest import Run
 from tests.formats.coco_files import RESULTS, TRUTH
+from tests.raised import raised
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -116,9 +117,7 @@ def test_failed_downloads_raise_input_error(memory: Any, monkeypatch: pytest.Mon
         raise DownError("no route to memory://a?token=secret now")
 
     monkeypatch.setattr(type(memory), "info", fail)
-    with pytest.raises(InputError) as raised:
-        read_bytes("memory://a?token=secret")
-    assert str(raised.value) == (
+    assert str(raised(InputError, read_bytes, "memory://a?token=secret")) == (
         "memory://a?...: cannot be read: DownError: no route to memory://a?... now; check the "
         "network and the credentials"
     )
@@ -339,6 +338,4 @@ def test_http_needs_three_requests_per_file(server: str) -> None:
     ],
 )
 def test_http_errors_are_reported(name: str, message: str, server: str) -> None:
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(f"{server}/{name}.json")
-    assert message in str(error.value)
+    assert message in str(raised(InputError, detap.read_ground_truth, f"{server}/{name}.json"))

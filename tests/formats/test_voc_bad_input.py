@@ -12,6 +12,7 @@ from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
 from detap.tables.notes import SAME_IMAGES
 from tests.formats.voc_files import item, problems_of, tree, write, xml
+from tests.raised import raised
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 HTML = "<!DOCTYPE html>\n<html><head><title>404</title></head></html>\n"
@@ -20,9 +21,7 @@ INSIST = "or pass as_is=True (--as-is) to count them as boxes that overlap nothi
 
 
 def refused_truth(folder: Path, **options: Any) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(folder, **options)
-    return problems_of(caught.value, folder)
+    return problems_of(raised(InputError, read_ground_truth, folder, **options), folder)
 
 
 def refused_xml(folder: Path, content: str | bytes) -> list[str]:
@@ -105,9 +104,8 @@ def test_each_invalid_corner_is_named(tmp_path: Path) -> None:
 
 
 def test_xywh_does_not_apply_to_named_corners(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_ground_truth(tree(tmp_path, {"a": item("a")}), boxes="xywh")
-    assert str(caught.value) == (
+    error = raised(UsageError, read_ground_truth, tree(tmp_path, {"a": item("a")}), boxes="xywh")
+    assert str(error) == (
         "--gt-boxes xywh does not apply to VOC XML files, which name their coordinates (xmin, "
         "ymin, xmax, ymax); use --dt-boxes for the detections"
     )
@@ -183,11 +181,10 @@ def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
         f"Annotations/b.xml: object 1, line 3: {not_finite}",
         "Annotations/c.xml: object 2, line 4: empty name; write the name of its class",
     ]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(tmp_path, limits=Limits(problems=2))
-    assert len(caught.value.problems) == 2
-    assert caught.value.omitted == 3
-    assert str(caught.value).endswith("\n... and 3 more")
+    error = raised(InputError, read_ground_truth, tmp_path, limits=Limits(problems=2))
+    assert len(error.problems) == 2
+    assert error.omitted == 3
+    assert str(error).endswith("\n... and 3 more")
 
 
 # --- folders and image sets ---------------------------------------------------------------------
@@ -200,19 +197,13 @@ def test_empty_folders(tmp_path: Path) -> None:
     (tmp_path / "bare" / "Annotations").mkdir(parents=True)
     write(tmp_path / "bare" / "Annotations", {"a.txt": "dog 1 2 3 4"})
     tree(tmp_path / "none", {"a": xml(), "b": xml()})
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(tmp_path / "empty")
-    assert problems_of(caught.value, tmp_path) == [
+    assert problems_of(raised(InputError, read_ground_truth, tmp_path / "empty"), tmp_path) == [
         f"empty: no annotations: no file ends with .xml or .txt; {give}"
     ]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(tmp_path / "bare")
-    assert problems_of(caught.value, tmp_path) == [
+    assert problems_of(raised(InputError, read_ground_truth, tmp_path / "bare"), tmp_path) == [
         f"bare/Annotations: no annotations: no file ends with .xml; {give}"
     ]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(tmp_path / "none")
-    assert problems_of(caught.value, tmp_path) == [
+    assert problems_of(raised(InputError, read_ground_truth, tmp_path / "none"), tmp_path) == [
         "none: no objects in its 2 annotation files; use the annotations that belong to these "
         "detections"
     ]
@@ -285,9 +276,8 @@ def test_lists_of_class_names(tmp_path: Path) -> None:
     )
 
     def refused(names: str) -> list[str]:
-        with pytest.raises(InputError) as caught:
-            read_ground_truth(tmp_path / "gt", class_names=tmp_path / names)
-        return problems_of(caught.value, tmp_path)
+        error = raised(InputError, read_ground_truth, tmp_path / "gt", class_names=tmp_path / names)
+        return problems_of(error, tmp_path)
 
     assert refused("few") == [
         "gt/a.txt: line 1: class '7' is not in few, which has 2 classes; check the list; classes "
@@ -315,9 +305,7 @@ def refused_lines(folder: Path, truth: GroundTruth, *lines: str | bytes) -> list
     """Return the problems of the lines of a class's file, without its path."""
     content = b"".join((x.encode() if isinstance(x, str) else x) + b"\n" for x in lines)
     write(folder / "dt", {"comp4_det_test_dog.txt": content})
-    with pytest.raises(InputError) as caught:
-        read_detections(folder / "dt", truth)
-    problems = problems_of(caught.value, folder / "dt")
+    problems = problems_of(raised(InputError, read_detections, folder / "dt", truth), folder / "dt")
     return [problem.removeprefix("comp4_det_test_dog.txt: ") for problem in problems]
 
 
@@ -420,9 +408,7 @@ def test_lines_of_ground_truth(tmp_path: Path, line: str, message: str) -> None:
 
 
 def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth, **options)
-    return problems_of(caught.value, path)
+    return problems_of(raised(InputError, read_detections, path, truth, **options), path)
 
 
 def test_fewer_than_one_object_in_twenty_may_have_a_negative_size(tmp_path: Path) -> None:
@@ -458,9 +444,7 @@ def test_files_that_are_not_detections(tmp_path: Path, truth: GroundTruth) -> No
 def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     numbers = write(tmp_path / "numbers", {"a.txt": "0 .5 1 2 3 4\n14 .5 1 2 3 4\n"})
     words = write(tmp_path / "words", {"a.txt": "Cat .5 1 2 3 4\n"})
-    with pytest.raises(InputError) as caught:
-        read_detections(numbers, truth)
-    assert problems_of(caught.value, tmp_path) == [
+    assert problems_of(raised(InputError, read_detections, numbers, truth), tmp_path) == [
         "numbers: no class in common with the ground truth (here: '0', '14'; ground truth: 'cat', "
         "'dog'); pass --dt-class-names FILE; for YOLO text files use --dt-format yolo; if the "
         "classes are right, pass as_is=True (--as-is)"
@@ -477,9 +461,8 @@ def test_a_class_that_is_ambiguous(tmp_path: Path) -> None:
     items = [item("light"), item("traffic_light"), item("my_traffic_light")]
     truth = read_ground_truth(tree(tmp_path / "truth", {"a": xml(*items)}))
     write(tmp_path / "dt", {"our_traffic_light.txt": FINE})
-    with pytest.raises(InputError) as caught:
-        read_detections(tmp_path / "dt", truth)
-    assert problems_of(caught.value, tmp_path / "dt") == [
+    error = raised(InputError, read_detections, tmp_path / "dt", truth)
+    assert problems_of(error, tmp_path / "dt") == [
         "our_traffic_light.txt: the class may be 'traffic_light' or 'light'; rename it to "
         "..._det_<set>_<class>.txt"
     ]

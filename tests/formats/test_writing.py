@@ -17,6 +17,7 @@ from detap.errors import InputError
 from detap.formats.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.formats.voc_files import item, tree, write, xml
+from tests.raised import raised
 
 SIDE = st.floats(1e-3, 2000, allow_nan=False, width=64)
 SINGLE = st.floats(0.0625, 2000, width=32)
@@ -565,9 +566,7 @@ def test_yolo_fractions_are_short_decimals(tmp_path: Path) -> None:
 
 def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 4]])
-    with pytest.raises(detap.InputError) as caught:
-        detap.convert(tmp_path / "out", truth, to="yolo")
-    assert str(caught.value) == (
+    assert str(raised(detap.InputError, detap.convert, tmp_path / "out", truth, to="yolo")) == (
         "the input: size of image 'a' is unknown, required for normalized boxes; use ground truth "
         "with image sizes"
     )

@@ -11,6 +11,7 @@ from detap.errors import InputError, UsageError
 from tests.formats.helpers import png
 from tests.formats.test_yolo import BOX, FOUND, dataset
 from tests.formats.voc_files import problems_of, write
+from tests.raised import raised
 
 DECIMAL = "use a decimal number"
 LABEL = "write `class xc yc w h`"
@@ -55,10 +56,9 @@ def test_a_line_of_labels(line: str, tmp_path: Path) -> None:
     data = dataset(tmp_path)
     good = BOX if len(line.split()) != 7 else "0 .1 .1 .2 .2 .3 .3\n"
     write(tmp_path, {"labels/val/a.txt": f"{good}\n{line}\n{good}"})
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(data)
+    error = raised(InputError, detap.read_ground_truth, data)
     message, hint = LABELS[line]
-    assert problems_of(error.value, tmp_path) == [f"labels/val/a.txt: line 3: {message}; {hint}"]
+    assert problems_of(error, tmp_path) == [f"labels/val/a.txt: line 3: {message}; {hint}"]
 
 
 WITHOUT_SCORE = (
@@ -82,10 +82,9 @@ PREDICTIONS: dict[str, tuple[str, str]] = {
 def test_a_line_of_predictions(line: str, tmp_path: Path) -> None:
     truth = detap.read_ground_truth(dataset(tmp_path))
     write(tmp_path, {"run/a.txt": f"{FOUND}{line}\n{FOUND * 20}"})
-    with pytest.raises(InputError) as error:
-        detap.read_detections(tmp_path / "run", truth, columns="conf-last")
+    error = raised(InputError, detap.read_detections, tmp_path / "run", truth, columns="conf-last")
     message, hint = PREDICTIONS[line]
-    assert problems_of(error.value, tmp_path) == [f"run/a.txt: line 2: {message}; {hint}"]
+    assert problems_of(error, tmp_path) == [f"run/a.txt: line 2: {message}; {hint}"]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +99,7 @@ def test_boxes_and_polygons_in_one_file(
 ) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": f"{first}\n\n{second}\n{first}\n"})
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(data)
-    assert problems_of(error.value, tmp_path) == [
+    assert problems_of(raised(InputError, detap.read_ground_truth, data), tmp_path) == [
         f"labels/val/a.txt: line 3: {message}: a file has one kind of shape; write all objects of "
         f"an image as one kind"
     ]
@@ -112,9 +109,7 @@ def test_pixels(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": "0 30 40 50 60\n" * 2 + "1 5 6 70 80\n"})
     write(tmp_path, {"labels/val/b.txt": "1 .5 .5 .5 .5\n"})
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(data)
-    first, *others = problems_of(error.value, tmp_path)
+    first, *others = problems_of(raised(InputError, detap.read_ground_truth, data), tmp_path)
     assert first == (
         "labels/val/a.txt: line 1: xc 30 is outside [0, 1]; boxes look like pixels: divide x and "
         "width by the image's width, y and height by its height; for lines `class x1 y1 x2 y2` or "
@@ -152,9 +147,7 @@ def test_negative_sizes(tmp_path: Path) -> None:
 def test_files_that_are_not_text(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": png(1, 1), "labels/val/b.txt": b"\xff\xfe0\0"})
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(data)
-    assert problems_of(error.value, tmp_path) == [
+    assert problems_of(raised(InputError, detap.read_ground_truth, data), tmp_path) == [
         "labels/val/a.txt: looks like an image; expected lines `class xc yc w h`",
         "labels/val/b.txt: looks like UTF-16 text (expected UTF-8); expected lines `class xc yc w "
         "h`",
@@ -226,9 +219,8 @@ def test_pipes_and_devices_are_refused(name: str, tmp_path: Path) -> None:
 )
 def test_invalid_data_sets(name: str, message: str, tmp_path: Path) -> None:
     dataset(tmp_path)
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(f"{tmp_path}/{name}", format="yolo")
-    assert message in str(error.value)
+    error = raised(InputError, detap.read_ground_truth, f"{tmp_path}/{name}", format="yolo")
+    assert message in str(error)
 
 
 def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:
@@ -247,8 +239,6 @@ def test_label_files_without_objects(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     for labels in (tmp_path / "labels/val").iterdir():
         labels.write_text("")
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(data)
-    (problem,) = caught.value.problems
+    (problem,) = raised(InputError, detap.read_ground_truth, data).problems
     assert problem.message.startswith("no objects in the 2 label files of its images")
     assert problem.hint == "use the labels that belong to these detections"

@@ -10,6 +10,7 @@ from detap.errors import UsageError
 from detap.gates.checks import Gate, Interval, Intervals, check
 from detap.gates.config import Limit
 from detap.gates.metric_names import Metrics, resolve
+from tests.raised import raised
 
 
 def numbers(
@@ -179,9 +180,7 @@ def test_slices() -> None:
     ],
 )
 def test_an_unknown_name_is_an_error_with_suggestions(name: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        floor(f"{name}=0.5")
-    assert message in str(caught.value)
+    assert message in str(raised(UsageError, floor, f"{name}=0.5"))
 
 
 DUPLICATES = "class:person.duplicates"

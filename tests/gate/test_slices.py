@@ -9,6 +9,7 @@ import pytest
 from detap.errors import InputError, Note
 from detap.evaluation.slices import read_slices, slices_by
 from tests.cli.conftest import Ended, Files, Run, instances, write_coco
+from tests.raised import raised
 
 IMAGES = [1, 2, 3, 4]
 STRANGE = "slice images not in the ground truth"
@@ -77,17 +78,14 @@ ROW = "write image,tag; one line per tag of an image"
 def test_errors_are_reported(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError) as caught:
-        read_slices(str(path), IMAGES)
-    assert str(caught.value) == f"{path}: {message}"
+    assert str(raised(InputError, read_slices, str(path), IMAGES)) == f"{path}: {message}"
 
 
 def test_invalid_json_is_reported(tmp_path: Path) -> None:
     for content in ("{", "[" * 100_000):
         path = written(tmp_path, "a.json", content)
-        with pytest.raises(InputError) as caught:
-            read_slices(path, IMAGES)
-        assert str(caught.value).startswith(f"{path}: is not JSON: ")
+        error = raised(InputError, read_slices, path, IMAGES)
+        assert str(error).startswith(f"{path}: is not JSON: ")
 
 
 def test_slices_by_attribute() -> None:

@@ -14,6 +14,7 @@ from detap.core.jaccard import SCORE_THRESHOLDS
 from detap.errors import UsageError
 from detap.metrics import named
 from detap.protocols import protocol
+from tests.raised import raised
 
 CROWD = replace(
     protocol("coco"),
@@ -65,9 +66,7 @@ def test_protocols_without_the_index() -> None:
         ("kitti", "JI: protocol kitti does not rank detections; use another --protocol"),
         ("lvis", "JI: unmatched detections have no meaning where each image is verified"),
     ):
-        with pytest.raises(UsageError) as raised:
-            named(protocol(name), "JI")
-        assert str(raised.value).startswith(problem)
+        assert str(raised(UsageError, named, protocol(name), "JI")).startswith(problem)
 
 
 def test_scipy_is_named_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:

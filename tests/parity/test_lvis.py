@@ -37,6 +37,7 @@ from tests.oracle import lvis
 from tests.oracle.lvis import DetectionRow, GroundTruthRow, Lists
 from tests.parity.compare import Cell, assert_same_bits, assert_same_matches
 from tests.parity.test_boundary import reference as boundary_reference
+from tests.raised import raised
 
 RULES, MASKS = protocol("lvis"), protocol("lvis-segm")
 BOUNDARIES = RULES.with_changes(iou_type="boundary")
@@ -468,10 +469,9 @@ def test_invalid_lists_are_refused(tmp_path: Path, value: object, message: str) 
     path = tmp_path / "gt.json"
     images = [{"id": 2, "neg_category_ids": value}]
     path.write_text(json.dumps({**LVIS, "images": images}), "utf-8")
-    with pytest.raises(InputError) as error:
-        read_ground_truth(path)
-    assert "images[0] (id 2)" in str(error.value)
-    assert message in str(error.value)
+    error = raised(InputError, read_ground_truth, path)
+    assert "images[0] (id 2)" in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(
@@ -486,10 +486,9 @@ def test_ground_truth_without_lists_is_refused(
 ) -> None:
     truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     bare = replace(truth, listed={n: truth.listed[n] for n in listed})
-    with pytest.raises(UsageError) as error:
-        evaluate(bare, detections, RULES)
-    assert missing in str(error.value)
-    assert option in str(error.value)
+    error = raised(UsageError, evaluate, bare, detections, RULES)
+    assert missing in str(error)
+    assert option in str(error)
 
 
 def test_the_hint_gives_the_metric_without_lists() -> None:

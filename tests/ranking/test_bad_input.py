@@ -19,6 +19,7 @@ from detap.io.limits import Limits
 from detap.io.paths import SourceFile
 from detap.tables.ranking import Gallery, Run
 from tests.cli.conftest import Run as Command
+from tests.raised import raised
 from tests.ranking.cases import save
 
 RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"
@@ -27,9 +28,7 @@ PICKLED = pickle.dumps({"q1": {"a": 1}})
 
 
 def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        call(*arguments, **more)
-    return str(caught.value)
+    return str(raised(InputError, call, *arguments, **more))
 
 
 def within(folder: Path, message: str) -> str:
