@@ -9,7 +9,6 @@ import detap
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import Run
-from tests.formats import exports
 from tests.formats import small_files as small
 from tests.formats.voc_files import write
 
@@ -88,8 +87,7 @@ COORDINATES = {
 
 def named(folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
     box = (0.02, 0.05, 0.22, 0.55) if name == "openimages" else (1, 2, 11, 22)
-    for file, content in NAMED[name](("a",), "dog", box).items():
-        exports.write(folder / "gt" / file, content)
+    write(folder / "gt", NAMED[name](("a",), "dog", box))
     write(folder, {"sizes.csv": "image,width,height\na,50,40\n"})
     sizes = {"image_sizes": folder / "sizes.csv"} if name == "openimages" else {}
     path = folder / "gt"

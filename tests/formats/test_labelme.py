@@ -14,6 +14,7 @@ from detap.evaluation.detection import evaluate
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.protocols import Protocol
+from tests.formats.voc_files import write as written
 
 LABELME = FORMATS["labelme"]
 fits = LABELME.fits
@@ -32,13 +33,6 @@ def shape(*points: tuple[Any, Any], kind: str | None = "rectangle", **more: Any)
 def document(*shapes: Any, **more: Any) -> dict[str, Any]:
     sides = {"imageWidth": 50, "imageHeight": 40}
     return {"version": "5.0.1", "imagePath": "a.jpg", "shapes": shapes, **sides, **more}
-
-
-def written(folder: Path, files: dict[str, Any]) -> Path:
-    for name, content in files.items():
-        data = content if isinstance(content, str | bytes) else json.dumps(content)
-        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-    return folder
 
 
 def refused(folder: Path, content: Any, **options: Any) -> list[str]:

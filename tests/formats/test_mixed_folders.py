@@ -17,8 +17,8 @@ from detap.formats.detection import detect_format
 from detap.io.limits import Limits
 from tests.cli.conftest import Run
 from tests.formats import small_files as small
-from tests.formats.exports import write
 from tests.formats.small_files import Corners, Make, Stems, below, named, xywh
+from tests.formats.voc_files import write
 
 
 def scalabel(stems: Stems, label: str, box: Corners) -> dict[str, Any]:
@@ -124,8 +124,7 @@ def content(name: str) -> tuple[str, str, Corners]:
 
 def make(folder: Path, name: str) -> None:
     stem, label, box = content(name)
-    for file, text in MADE[name][1]((stem,), label, box).items():
-        write(folder / file, text)
+    write(folder, MADE[name][1]((stem,), label, box))
 
 
 def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:

@@ -10,8 +10,8 @@ from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
-from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
+from tests.formats.voc_files import write as written
 
 fits = FORMATS["roboflow"].fits
 
@@ -25,12 +25,6 @@ def prediction(**more: Any) -> dict[str, Any]:
 
 def response(*predictions: Any, **more: Any) -> dict[str, Any]:
     return {"predictions": [*predictions], "image": {"width": 50, "height": 40}, **more}
-
-
-def written(folder: Path, files: dict[str, Any]) -> Path:
-    for name, content in files.items():
-        write(folder / name, content)
-    return folder
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from detap.errors import InputError
 from detap.formats.voc._scan import Annotations
+from tests.formats import exports
 from tests.oracle.lines import PlainLines
 
 Box = tuple[float | str, ...]
@@ -34,12 +35,10 @@ def xml(*items: str, size: tuple[object, object] | None = (500, 375)) -> str:
     return f"<annotation>\n\t{sides}\n\t" + "\n\t".join(items) + "\n</annotation>\n"
 
 
-def write(folder: Path, contents: Mapping[str, str | bytes]) -> Path:
-    """Write files, by their path below `folder`."""
+def write(folder: Path, contents: Mapping[str, Any]) -> Path:
+    """Write files of text, bytes or JSON, by their path below `folder`."""
     for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        exports.write(folder / name, content)
     return folder
 
 

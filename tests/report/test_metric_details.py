@@ -92,45 +92,35 @@ def test_a_pooled_metric_has_one_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "line"),
+    ("classes", "metrics", "line"),
     [
-        ("MR-2", "MR-2: mean over 2 of 3 classes"),
-        ("F2", "F2: 2 classes ranked together; at score 0.6"),
+        ("abc", "MR-2", "MR-2: mean over 2 of 3 classes"),
+        ("abc", "F2", "F2: 2 classes ranked together; at score 0.6"),
         (
+            "abc",
             "recall@precision=0.9",
             "recall@precision=0.9: mean over 2 of 3 classes; 1 of 2 classes have 0 because "
             "precision does not reach 0.9",
         ),
         (
+            "abc",
             "precision@recall=0.9",
             "precision@recall=0.9: mean over 2 of 3 classes; 2 of 2 classes have 0 because recall "
             "does not reach 0.9",
         ),
         (
+            "abc",
             "FROC",
             "FROC: mean over 2 of 3 classes; 2 of 2 curves end before 8 FPPI, constant from there",
         ),
+        ("a", "MR-2", "MR-2: of 1 class"),
+        ("a", "macro-F1", "macro-F1: at score 0.6"),
+        ("a", "precision@recall=0.9", "precision@recall=0.9: 0 because recall does not reach 0.9"),
+        ("a", "CPM", "CPM: the curve ends at 0.5 FPPI; from there the recall is constant"),
     ],
 )
-def test_the_text_states_classes_and_gaps(metrics: str, line: str) -> None:
-    lines = text.render(detection_report(result_of(metrics)), WIDE).splitlines()
-    assert line in lines
-
-
-@pytest.mark.parametrize(
-    ("metrics", "line"),
-    [
-        ("MR-2", "MR-2: of 1 class"),
-        ("macro-F1", "macro-F1: at score 0.6"),
-        ("precision@recall=0.9", "precision@recall=0.9: 0 because recall does not reach 0.9"),
-        (
-            "CPM",
-            "CPM: the curve ends at 0.5 FPPI; from there the recall is constant",
-        ),
-    ],
-)
-def test_of_one_class_the_text_states_its_values(metrics: str, line: str) -> None:
-    lines = text.render(detection_report(result_of(metrics, ("a",))), WIDE).splitlines()
+def test_the_text_states_classes_and_gaps(classes: str, metrics: str, line: str) -> None:
+    lines = text.render(detection_report(result_of(metrics, tuple(classes))), WIDE).splitlines()
     assert line in lines
 
 
