@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from detap.report import schema
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sections import SECTIONS
 from tests.cli.conftest import Files, Run
 from tests.cli.test_startup import imported_by
+from tests.schemas import valid
 
 # Of fixtures/error-types/why.md.
 CHANGES = {
@@ -34,11 +33,9 @@ def case(fixtures: Path) -> list[str]:
     return ["eval", "--isolated", *files]
 
 
-def record(detap: Run, case: list[str], *words: str) -> dict[str, Any]:
+def record(detap: Run, case: list[str], *words: str) -> Any:
     """Return the JSON report after validating it against its schema."""
-    report: dict[str, Any] = detap(*case, *words, "--output-format", "json").report()
-    jsonschema.Draft202012Validator(schema()).validate(report)
-    return report
+    return valid(detap(*case, *words, "--output-format", "json").report())
 
 
 @pytest.mark.parametrize(

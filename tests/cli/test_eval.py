@@ -13,23 +13,19 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from detap.cli.commands.eval import command
 from detap.protocols import Protocol, protocol
 from detap.protocols.fields import protocol_fields
-from detap.report import schema
 from tests.cli.conftest import Ended, Files, Run, instances, results, spawn, write_coco
+from tests.schemas import valid
 
 CAT_AP = 51 / 101
 
 
-def report_of(ended: Ended) -> dict[str, Any]:
-    assert ended.status == 0, ended.err
-    record: dict[str, Any] = json.loads(ended.out)
-    jsonschema.Draft202012Validator(schema()).validate(record)
-    return record
+def report_of(ended: Ended) -> Any:
+    return valid(ended.report())
 
 
 def evaluated(detap: Run, files: Files, *options: str | Path) -> dict[str, Any]:

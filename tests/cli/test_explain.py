@@ -7,21 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from detap.report import schema
 from tests.cli.conftest import Run
 from tests.conftest import ROOT
+from tests.schemas import valid
 
 CASE = ROOT / "fixtures" / "difficult" / "voc"
 DATA = ("--gt", CASE / "Annotations", "--dt", CASE / "detections")
 PROTOCOLS = ("--from", "voc2012", "--to", "coco", "--metric", "AP50")
 
 
-def record(detap: Run, *arguments: str | Path) -> dict[str, Any]:
-    report: dict[str, Any] = detap("explain", *arguments, "--output-format", "json").report()
-    Draft202012Validator(schema("explanation")).validate(report)
-    return report
+def record(detap: Run, *arguments: str | Path) -> Any:
+    return valid(detap("explain", *arguments, "--output-format", "json").report(), "explanation")
 
 
 def report(detap: Run, path: Path, *arguments: str | Path) -> Path:

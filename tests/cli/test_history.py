@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap.errors import InputError, UsageError
 from detap.gates.history import history, report_paths
-from detap.report import schema
 from detap.report.sections.history import history_report
 from detap.report.writers.registry import WRITERS, Style
 from tests.cli.conftest import Run, instances, results, write_coco
+from tests.schemas import valid
 
 # One of two cats is found, and the dog: (51/101 + 1) / 2, or 0 for the one that is lost.
 BOTH, NO_DOG, NO_CAT = (51 / 101 + 1) / 2, 51 / 101 / 2, 1 / 2
@@ -35,9 +34,7 @@ def runs(cwd: Path, detap: Run) -> Path:
 
 
 def of(detap: Run, *options: str) -> Any:
-    record = detap("history", *options, "--output-format", "json").report()
-    Draft202012Validator(schema("history")).validate(record)
-    return record
+    return valid(detap("history", *options, "--output-format", "json").report(), "history")
 
 
 def test_each_run_has_its_metrics_change_and_status(runs: Path, detap: Run) -> None:

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from detap.report import schema
 from tests.cli.conftest import Files, Run, instances, results, write_coco
+from tests.schemas import valid
 
 
 @pytest.fixture
@@ -18,11 +17,9 @@ def case(fixtures: Path) -> list[str]:
     return ["--isolated", *files]
 
 
-def record(detap: Run, *words: str) -> dict[str, Any]:
+def record(detap: Run, *words: str) -> Any:
     """Return the JSON after validating it against its schema."""
-    report: dict[str, Any] = detap("show", *words, "--output-format", "json").report()
-    jsonschema.Draft202012Validator(schema("image")).validate(report)
-    return report
+    return valid(detap("show", *words, "--output-format", "json").report(), "image")
 
 
 def test_every_detection_has_a_result_and_a_reason(detap: Run, case: list[str]) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from detap import GroundTruth
 from detap.analysis.agreement import Agreement, agreement, f1
-from detap.report import schema
 from tests.cli.conftest import Ended, Run
 from tests.coco import truth_of
+from tests.schemas import valid
 
 Row = tuple[Any, str, Sequence[float]]
 
@@ -173,8 +172,7 @@ def test_the_command(detap: Run, pair: tuple[Path, Path], tmp_path: Path) -> Non
     assert ["dog", "0", "0", "1"] in [line.split() for line in ended.out.splitlines()]
     assert ended.out.endswith("\n2 more: -v shows all\n")
     assert detap("compare", "--agreement", *pair, "-v").out.count("\n") == ended.out.count("\n") + 1
-    record = json.loads(report.read_text())
-    Draft202012Validator(schema("agreement")).validate(record)
+    record = valid(json.loads(report.read_text()), "agreement")
     assert len(record["images"]["all"]) == 12
     assert record["images"]["all"][0] == {
         "name": 1,

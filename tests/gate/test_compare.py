@@ -7,20 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap import evaluate
 from detap.analysis.comparison import KINDS, compare, count_errors, difference
 from detap.errors import UsageError
 from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
-from detap.report import schema
 from detap.report.sections.comparison import conclusion
 from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import CLASSES, Run, instances, results
 from tests.coco import results_of, truth_of
 from tests.conftest import ROOT
+from tests.schemas import valid
 
 TRUTH = GroundTruth.from_arrays(
     image=[1, 1, 2, 3],
@@ -282,8 +281,7 @@ def test_the_conclusion_of_detections_without_scores_is_of_f1(detap: Run) -> Non
 
 
 def test_json_matches_its_schema(files: list[str], detap: Run) -> None:
-    report = json.loads(detap(*files, "--output-format", "json").out)
-    Draft202012Validator(schema("comparison")).validate(report)
+    report = valid(detap(*files, "--output-format", "json").report(), "comparison")
     assert [entry["role"] for entry in report["inputs"]] == ["ground_truth", "first", "second"]
     assert len({entry["sha256"] for entry in report["inputs"]}) == 3
     numbers = {entry["name"]: entry for entry in report["metrics"]}

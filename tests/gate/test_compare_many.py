@@ -8,12 +8,11 @@ from shutil import which
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from tests.cli.conftest import Ended, detap, instances, results
 from tests.processes import finished
+from tests.schemas import valid
 
 __all__ = ["detap"]
 
@@ -46,10 +45,8 @@ def compare(detap: Run, *arguments: str) -> Ended:
     )
 
 
-def report(detap: Run, *arguments: str) -> dict[str, Any]:
-    record: dict[str, Any] = compare(detap, *arguments, "--output-format", "json").report()
-    Draft202012Validator(schema("detectors")).validate(record)
-    return record
+def report(detap: Run, *arguments: str) -> Any:
+    return valid(compare(detap, *arguments, "--output-format", "json").report(), "detectors")
 
 
 def test_the_table_ranks_the_detectors(detap: Run) -> None:

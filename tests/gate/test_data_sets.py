@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap import Result, UsageError, evaluate, protocol
 from detap.analysis.bootstrap import Draws, draw_weights, leave_out, resampled
 from detap.analysis.data_sets import data_sets
-from detap.report import schema
 from tests.cli.conftest import Ended, Run
 from tests.coco import results_of, truth_of
+from tests.schemas import saved
 
 BOX = [0, 0, 50, 50]
 HALF = 51 / 101  # the AP of one of two objects: precision 1 at the recalls 0, 0.01, ..., 0.5
@@ -62,11 +61,7 @@ CALL = ("eval", "--data-sets", "data/sets.toml")
 
 
 def report(detap: Run, *arguments: str, status: int = 0) -> tuple[dict[str, Any], Ended]:
-    ended = detap(*arguments, "-o", "r.json")
-    assert ended.status == status, ended.err
-    record: dict[str, Any] = json.loads(Path("r.json").read_text())
-    Draft202012Validator(schema("data_sets")).validate(record)
-    return record, ended
+    return saved(detap, *arguments, kind="data_sets", statuses=(status,))
 
 
 def evaluated(*names: str) -> dict[str, Result]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import Row, results_of, truth_of
+from tests.schemas import saved
 
 CALL = ("--gt", "instances.json", "--baseline-detections", "results.json")
 SURE = ("--confidence", "0.95")
@@ -34,9 +35,8 @@ def lost(cwd: Path) -> Path:
 
 
 def gate(detap: Run, *arguments: str) -> tuple[Ended, dict[str, Any]]:
-    ended = detap("eval", "--dt", "now.json", *CALL, *arguments, "-o", "out.json")
-    assert ended.status in (0, 1), ended.err
-    (check,) = json.loads(Path("out.json").read_text())["gates"]["checks"]
+    report, ended = saved(detap, "eval", "--dt", "now.json", *CALL, *arguments, statuses=(0, 1))
+    (check,) = report["gates"]["checks"]
     return ended, check
 
 

@@ -14,6 +14,7 @@ from detap.analysis.bootstrap import Draws, differing, expanded
 from detap.testing import assert_detections
 from tests.cli.conftest import Run, write_coco, write_voc
 from tests.coco import results_of, truth_of
+from tests.schemas import saved
 
 # Ten images with an ant and a bee each; image 1 alone has a cow. The later detector finds no bee.
 LABELS = {1: "ant", 2: "bee", 3: "cow"}
@@ -41,12 +42,10 @@ def case(cwd: Path) -> Path:
 def gates(
     detap: Run, *arguments: str, now: str = "now.json", then: str = "results.json"
 ) -> tuple[int, list[dict[str, Any]]]:
-    ended = detap(
-        *("eval", "--gt", "instances.json", "--dt", now, "--baseline-detections", then),
-        *("--confidence", "0.95", "--min-ground-truths", "0", "-o", "out.json", *arguments),
-    )
-    assert ended.status in (0, 1), ended.err
-    return ended.status, json.loads(Path("out.json").read_text())["gates"]["checks"]
+    call = ("eval", "--gt", "instances.json", "--dt", now, "--baseline-detections", then)
+    more = ("--confidence", "0.95", "--min-ground-truths", "0", *arguments)
+    report, ended = saved(detap, *call, *more, statuses=(0, 1))
+    return ended.status, report["gates"]["checks"]
 
 
 @pytest.mark.parametrize(

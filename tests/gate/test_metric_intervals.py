@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap import Detections, GroundTruth, Result, UsageError, evaluate
 from detap.analysis.bootstrap import Draws, draw_weights, leave_out
-from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, Run, write_coco
@@ -21,6 +19,7 @@ from tests.gate.test_resampling import scene
 from tests.oracle.resampling import draw_weights as drawn_by_the_oracle
 from tests.oracle.resampling import repeated
 from tests.parity import reference
+from tests.schemas import saved
 
 IMAGES = 40
 TAIL = 0.021635981  # beyond Student's t, by scipy: norm.cdf(-t.ppf(0.975, 40))
@@ -139,11 +138,7 @@ def test_a_protocol_without_ranking_has_none(detap: Run, case: list[str]) -> Non
 
 
 def report(detap: Run, *arguments: str, status: int = 0) -> tuple[dict[str, Any], Ended]:
-    ended = detap(*arguments, "-o", "r.json")
-    assert ended.status == status, ended.err
-    record: dict[str, Any] = json.loads(Path("r.json").read_text())
-    Draft202012Validator(schema("report")).validate(record)
-    return record, ended
+    return saved(detap, *arguments, statuses=(status,))
 
 
 def test_the_report_has_an_interval_of_every_metric(detap: Run, case: list[str]) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
-from detap.report import schema
 from tests.cli.conftest import Run, write_coco
 from tests.coco import truth_of
+from tests.schemas import saved
 
 # Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three
 # times next to it; the later one has what `change` makes of images 4 and 6.
@@ -62,11 +61,8 @@ def case(cwd: Path, detap: Run) -> Path:
 
 
 def judged(detap: Run, dt: str, *arguments: str, status: int = 1) -> tuple[dict[str, Any], str]:
-    call = ("eval", "--gt", "instances.json", "--dt", dt, *arguments, "-o", "out.json")
-    ended = detap(*call)
-    assert ended.status == status, ended.err
-    report = json.loads(Path("out.json").read_text())
-    Draft202012Validator(schema()).validate(report)
+    call = ("eval", "--gt", "instances.json", "--dt", dt, *arguments)
+    report, ended = saved(detap, *call, statuses=(status,))
     return report, ended.out
 
 

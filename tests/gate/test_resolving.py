@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap.errors import DetapWarning, UsageError
-from detap.report import schema
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import results_of, truth_of
+from tests.schemas import saved, valid
 
 FACTOR = 2.801585  # 1.959964 + 0.841621: 95 %, found in 80 %
 SOME = 0.06  # of what is drawn, three standard errors
@@ -35,11 +34,8 @@ def case(cwd: Path) -> Path:
 
 
 def run(detap: Run, *words: str, now: str = "now.json") -> tuple[Ended, dict[str, Any]]:
-    files = ("--gt", "instances.json", "--dt", now, "-o", "report.json")
-    ended = detap("eval", *files, *words)
-    assert ended.status in (0, 1), ended.err
-    report = json.loads(Path("report.json").read_text())
-    Draft202012Validator(schema()).validate(report)
+    call = ("eval", "--gt", "instances.json", "--dt", now, *words)
+    report, ended = saved(detap, *call, statuses=(0, 1))
     return ended, report
 
 
@@ -148,7 +144,7 @@ def test_one_detector_is_treated_as_two_independent_ones(case: Path, detap: Run)
 
 def test_a_baseline_report_is_treated_as_exact(case: Path, detap: Run) -> None:
     run(detap, now="results.json")
-    Path("report.json").rename("base.json")
+    Path("r.json").rename("base.json")
     words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--detectable-drop", "0.02")
     ended, report = run(detap, *words)
     (number,) = report["power"]["metrics"]
@@ -236,8 +232,7 @@ def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
 def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     words = ("compare", "results.json", "now.json", "--gt", "instances.json")
     ended = detap(*words, "--detectable-drop", "0.05", "-o", "comparison.json").passed()
-    report = json.loads(Path("comparison.json").read_text())
-    Draft202012Validator(schema("comparison")).validate(report)
+    report = valid(json.loads(Path("comparison.json").read_text()), "comparison")
     numbers = {entry["name"]: entry for entry in report["power"]["metrics"]}
     with_interval = [entry["name"] for entry in report["metrics"] if entry["low"] is not None]
     assert list(numbers) == with_interval

@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import protocol
-from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from detap.report.sections.detection import detection_report
 from detap.report.writers import json as json_writer
 from detap.report.writers import text
 from detap.report.writers.registry import Style
 from detap.tables.detection import Detections, GroundTruth
+from tests.schemas import valid
 
 WIDE = Style(width=300)
 BOXES = [[0, 0, 10, 10], [20, 0, 30, 10], [0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10]]
@@ -48,9 +47,7 @@ def result_of(metrics: str, classes: tuple[str, ...] = ("a", "b", "c"), **fields
 
 
 def record_of(result: Result) -> Any:
-    record = json.loads(json_writer.render(detection_report(result), WIDE))
-    Draft202012Validator(schema("report")).validate(record)
-    return record["metric_details"]
+    return valid(json.loads(json_writer.render(detection_report(result), WIDE)))["metric_details"]
 
 
 def test_the_points_behind_each_value_are_in_the_json_report() -> None:
@@ -152,8 +149,7 @@ def test_undefined_values_are_dashes_and_null() -> None:
     names = ("MR-2", "miss@1", "CPM", "recall@fppi=1", "F2", "macro-F1", "precision@recall=0.5")
     result = evaluate(truth, none, replace(protocol("coco"), metrics=names))
     report = detection_report(result)
-    record = json.loads(json_writer.render(report, WIDE))
-    Draft202012Validator(schema("report")).validate(record)
+    record = valid(json.loads(json_writer.render(report, WIDE)))
     assert [record["summary"][name] for name in names] == [None] * len(names)
     for line in text.render(report, WIDE).splitlines():
         if line.startswith(names) and ":" not in line:
