@@ -28,7 +28,7 @@ def report_of(ended: Ended) -> Any:
     return valid(ended.report())
 
 
-def evaluated(detap: Run, files: Files, *options: str | Path) -> dict[str, Any]:
+def evaluated(detap: Run, files: Files, *options: str | Path) -> Any:
     return report_of(detap(*files.arguments, "--output-format", "json", *options))
 
 

@@ -178,5 +178,5 @@ def voc(stems: Stems, label: str, box: Corners) -> dict[str, Any]:
 
 
 def below(folder: str, made: Make, more: Mapping[str, str] = {}) -> Make:
-    """Return what makes these files in a folder, with more next to it."""
+    """Return a function that makes these files in a folder, and more."""
     return lambda *content: {f"{folder}/{k}": v for k, v in made(*content).items()} | {**more}

@@ -58,8 +58,8 @@ def two_folders(stems: Stems, label: str, box: Corners) -> dict[str, Any]:
     return files
 
 
-def called(made: Make, picture: str) -> Make:
-    """Return what makes ground truth that names its images so."""
+def naming(made: Make, picture: str) -> Make:
+    """Return a function that names images so."""
     return lambda *content: made(*content, picture)  # type: ignore[call-arg]
 
 
@@ -81,40 +81,40 @@ LAYOUTS: dict[str, tuple[Make, str, str, str]] = {
     "YOLO, path": (elsewhere, "", "yaml/data.yaml", "set/images/val"),
     "YOLO, two folders": (two_folders, "", "data.yaml", "2/images"),
     "YOLO, Darknet": (small.yolo, "obj_train_data", "", "obj_train_data"),
-    "YOLO, CVAT": (called(small.darknet, "val"), "", ".", "obj_val_data"),
+    "YOLO, CVAT": (naming(small.darknet, "val"), "", ".", "obj_val_data"),
     "COCO": (small.coco, "annotations/instances_val2017.json", "", "val2017"),
     "COCO, subset": (small.coco, "annotations/instances_val2014_100.json", "", "images/val2014"),
     "COCO, CVAT": (small.coco, "annotations/instances_default.json", "", "images/default"),
-    "COCO, Label Studio": (called(small.coco, "images\\{}.jpg"), "result.json", "", "images"),
+    "COCO, Label Studio": (naming(small.coco, "images\\{}.jpg"), "result.json", "", "images"),
     "COCO, Roboflow": (small.coco, "valid/_annotations.coco.json", "", "valid"),
     "COCO, folder of Roboflow": (
-        called(small.coco, "{}_jpg.rf." + 32 * "0" + ".jpg"),
+        naming(small.coco, "{}_jpg.rf." + 32 * "0" + ".jpg"),
         "valid/_annotations.coco.json",
         ".",
         "valid",
     ),
     "COCO, split": (small.coco, "my_val.json", "", "my_val"),
     "COCO, path below the parent": (
-        called(small.coco, "pictures/{}.jpg"),
+        naming(small.coco, "pictures/{}.jpg"),
         "json/gt.json",
         "",
         "pictures",
     ),
-    "CVAT": (called(small.cvat, "cam/{}.jpg"), "annotations.xml", "", "images/cam"),
+    "CVAT": (naming(small.cvat, "cam/{}.jpg"), "annotations.xml", "", "images/cam"),
     "LabelMe": (small.labelme, "set", "", "set"),
-    "LabelMe, sibling": (called(small.labelme, "../pics/{}.jpg"), "json", "", "pics"),
+    "LabelMe, sibling": (naming(small.labelme, "../pics/{}.jpg"), "json", "", "pics"),
     "LabelMe, nested": (
-        called(small.labelme, "../../pics/{}.jpg"),
+        naming(small.labelme, "../../pics/{}.jpg"),
         "set/day/cam",
         "set",
         "set/pics",
     ),
-    "LabelMe, Windows": (called(small.labelme, "..\\pics\\{}.jpg"), "json", "", "pics"),
-    "LabelMe, elsewhere": (called(small.labelme, "C:\\me\\{}.jpg"), "json", "", "json"),
+    "LabelMe, Windows": (naming(small.labelme, "..\\pics\\{}.jpg"), "json", "", "pics"),
+    "LabelMe, elsewhere": (naming(small.labelme, "C:\\me\\{}.jpg"), "json", "", "json"),
     "Label Studio": (small.label_studio, "tasks.json", "", "images"),
     "TensorFlow CSV": (small.tfcsv, "gt.csv", "", "."),
     "CreateML": (small.createml, "train/gt.json", "", "train"),
-    "CreateML, folder": (called(small.createml, "cam/{}.jpg"), "gt.json", "", "images/cam"),
+    "CreateML, folder": (naming(small.createml, "cam/{}.jpg"), "gt.json", "", "images/cam"),
     "VIA": (small.via_json, "gt.json", "", "images"),
     "Datumaro": (small.datumaro, "annotations/val.json", ".", "images/val"),
     "Supervisely": (small.supervisely, "ds/ann", "ds", "ds/img"),
@@ -151,7 +151,7 @@ def test_images_are_found_in_the_layouts_of_the_formats(
 
 
 def test_a_labelme_picture_may_have_another_name(tmp_path: Path) -> None:
-    put(tmp_path / "json", called(small.labelme, "../pics/IMG_{}.jpg"))
+    put(tmp_path / "json", naming(small.labelme, "../pics/IMG_{}.jpg"))
     draw(tmp_path / "pics", tuple(f"IMG_{stem}.jpg" for stem in STEMS))
     assert report(tmp_path, "json") == dict.fromkeys(STEMS, True)
 
@@ -212,9 +212,9 @@ def test_missing_folders_are_listed_after_existing_ones(tmp_path: Path, capsys: 
 def test_names_that_lead_out_open_nothing(name: str, tmp_path: Path, capsys: Any) -> None:
     draw(tmp_path / "secret")
     at = tmp_path / "set"
-    put(at / "json", called(small.labelme, name))
+    put(at / "json", naming(small.labelme, name))
     assert report(at, "json") == dict.fromkeys(STEMS, False)
-    put(at / "coco/gt.json", called(small.coco, name))
+    put(at / "coco/gt.json", naming(small.coco, name))
     assert report(at, "coco/gt.json") == dict.fromkeys("123", False)
     assert capsys.readouterr().err.count("[no-images-found]") == 2
 
