@@ -70,11 +70,13 @@ class ErrorCounts(Brief):
 
 def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     """Count the errors of a detector by image and by class."""
-    protocol = result.protocol
+    protocol, run = result.protocol, result._run
     protocol.require_score_matching("compare with another protocol")
-    run = result._run
     if result.full is not None and isinstance(run, SelectedClasses):
-        return _of_selected(count_errors(result.full, threshold=threshold), run)
+        image, label, kind = count_errors(result.full, threshold=threshold).rows
+        chosen = np.flatnonzero(run.new_labels[label] >= 0)
+        label = run.new_labels[label[chosen]]
+        return _counted(image[chosen], label, kind[chosen], len(result.images), len(run.labels))
     match_table = result.match_table_for((0, threshold))
     if protocol.has_scores:
         kept = _at_operating_points(match_table, threshold)
@@ -86,26 +88,18 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     matched[match_table.matched_gt_at(0, threshold)[kept[correct]]] = True
     missed = np.flatnonzero(match_table.positive[0] & ~matched)
     wrong = kept[~correct]
-    kinds = _kinds(result._run, match_table, wrong, threshold)
+    kinds = _kinds(run, match_table, wrong, threshold)
     image = np.concatenate([match_table.truth_image[missed], match_table.image[wrong]])
     label = np.concatenate([match_table.truth_label[missed], match_table.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
-    return ErrorCounts(
-        by_image=_tally(image, kind, match_table.images),
-        by_class=_tally(label, kind, match_table.classes),
-        rows=(image, label, kind),
-    )
+    return _counted(image, label, kind, match_table.images, match_table.classes)
 
 
-def _of_selected(counts: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
-    """Select the errors of some classes."""
-    image, label, kind = counts.rows
-    kept = chosen.new_labels[label] >= 0
-    return ErrorCounts(
-        by_image=counts.select_classes(chosen.labels),
-        by_class=counts.by_class[chosen.labels],
-        rows=(image[kept], chosen.new_labels[label[kept]], kind[kept]),
-    )
+def _counted(
+    image: Integers, label: Integers, kind: NDArray[np.int64], images: int, classes: int
+) -> ErrorCounts:
+    by_image, by_class = _tally(image, kind, images), _tally(label, kind, classes)
+    return ErrorCounts(by_image, by_class, (image, label, kind))
 
 
 def _tally(index: Integers, kind: NDArray[np.integer], size: int) -> Counts:
