@@ -45,10 +45,6 @@ class Draws(NamedTuple):
         """Return the difference in each resample."""
         return Draws(self.drawn - other.drawn, self.left_out - other.left_out)
 
-    def of_class(self, label: int) -> "Draws":
-        """Return a row of metrics by class."""
-        return Draws(self.drawn[label], self.left_out[label])
-
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the expanded percentile interval; NaN if no value is defined."""
         # The ends are the quantiles tail and 1 - tail, interpolated linearly; tail is
@@ -98,7 +94,9 @@ class Resampled(Brief):
 
     def of(self, name: str, label: int | None = None) -> Draws:
         """Return a metric, or that of a class."""
-        return self.overall[name] if label is None else self.by_class[name].of_class(label)
+        if label is None:
+            return self.overall[name]
+        return Draws(*(part[label] for part in self.by_class[name]))
 
 
 class PairedResamples(NamedTuple):

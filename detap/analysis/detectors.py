@@ -41,12 +41,8 @@ from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import join_names, quote, suggest
 
-_LEAST = 1000
-_MOST = 10_000
-"""Bounds of the default number of resamples."""
-
-_SUFFIXES = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$")
-"""The suffix of a file, also if it is compressed."""
+_LEAST, _MOST = 1000, 10_000  # bounds of the default number of resamples
+_SUFFIX = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$")  # also of a compressed file
 
 
 class Detector(NamedTuple):
@@ -142,12 +138,10 @@ class Detectors(Displayed):
     @property
     def by_class(self) -> dict[str, dict[str, float]]:
         """The metric by class and detector, of classes where some detector defines it."""
-        defined = (
-            {k: v for k, v in one.by_class.items() if not isnan(v)} for one in self.detectors
-        )
+        values = [(name, v) for one in self.detectors for name, v in one.by_class.items()]
         return {
             name: {one.name: one.by_class.get(name, nan) for one in self.detectors}
-            for name in dict.fromkeys(name for values in defined for name in values)
+            for name in dict.fromkeys(name for name, value in values if not isnan(value))
         }
 
     @property
@@ -304,7 +298,7 @@ def letter_groups(
 def name_of(path: str) -> str:
     """Return the name of a detector by the path of its detections: the stem."""
     name = basename(path.rstrip("/\\"))
-    return name if isdir(path) else _SUFFIXES.sub("", name) or name
+    return name if isdir(path) else _SUFFIX.sub("", name) or name
 
 
 def compare(
