@@ -25,28 +25,19 @@ Table = TypeVar("Table", GroundTruth, Detections)
 Truth = TypeVar("Truth", bound=GroundTruth | None)
 Detected = TypeVar("Detected", bound=Detections | None)
 
-DROPPED = "-"
-"""Target of classes that are dropped."""
+GT, DT = "gt", "dt"  # tables of rules for one side
+DROPPED = "-"  # target of classes that are dropped
+FLAGS = ("crowd", "ignore", "difficult")  # of ground truths, set by a rule
+RESTS = ("keep", DROPPED, "error")  # what becomes of detections of unnamed classes
 
-FLAGS = ("crowd", "ignore", "difficult")
-"""Flags of ground truths that a rule may set."""
-
-RESTS = ("keep", DROPPED, "error")
-"""Treatments of detections of classes that a map does not name; the default first."""
-
-GT, DT = "gt", "dt"
-"""Tables of rules for one side."""
-
-_OF_CLASSES = frozenset(
-    {
-        "unknown-classes",
-        "unknown-categories",
-        "categories-unmatched",
-        "classes-without-file",
-        "names-differ-in-case",
-    }
+# Codes of notes of readers on classes, which are made again from the mapped ones.
+_OF_CLASSES = (
+    "unknown-classes",
+    "unknown-categories",
+    "categories-unmatched",
+    "classes-without-file",
+    "names-differ-in-case",
 )
-"""Codes of notes of readers on classes, which are made again from the mapped ones."""
 
 _IGNORED = "ignore-without-effect"
 _ROWS = {GT: "ground truth", DT: "detection"}
@@ -124,11 +115,7 @@ class ClassMap(NamedTuple):
         return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
 
     def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
-        """Raise InputError for rules of unknown classes.
-
-        `gt` and `dt` are the classes of the sides, empty for a side that is not read. A rule of
-        both sides needs its class in one of them.
-        """
+        """Raise InputError for rules of classes that no side has; one not read has none."""
         both, gt_rules, dt_rules = self.parts()
         problems = [
             Problem(
@@ -248,11 +235,7 @@ def map_tables(
 
 
 def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
-    """Return the table with mapped classes, without rows and lists of dropped ones.
-
-    Classes that have ids get new ones, from 1 in order of first appearance. With `effect`, a note
-    says what the map did.
-    """
+    """Map the classes of a table; with `effect`, a note says what the map did."""
     of_class = rules.rules(GT, table.classes)
     names, ids = _new_classes(table, of_class)
     new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
@@ -276,10 +259,7 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = Fals
 def map_detections(
     rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None = None
 ) -> Detections:
-    """Return the table with the mapped classes of the ground truth, then others, without dropped.
-
-    `truths` are the ground truth before and after; without it, classes are numbered as there.
-    """
+    """Map the classes of a table, numbered as in the ground truth before and after, if given."""
     of_class = rules.rules(DT, table.classes)
     used = [table.classes[k] for k in np.unique(table.label).tolist()]
     if rules.rest == "error" and (unnamed := rules.unnamed(used)):
@@ -319,10 +299,7 @@ def _mapped(
     new_label: Integers,
     **changes: Any,
 ) -> Table:
-    """Return the table with other classes, without dropped rows and notes on its classes.
-
-    Its files have the map among their reading options. Raise InputError if no row is left.
-    """
+    """Return the table without dropped rows and notes on classes; its files record the map."""
     label, option = new_label[table.label], {"class_map": rules.text}
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
