@@ -38,7 +38,7 @@ __all__ = [
 class Draws(NamedTuple):
     """A metric of a detector, or a difference, in B resamples of the images."""
 
-    drawn: Floats  # (B,), or (K, B) by class
+    drawn: Floats = np.zeros(0)  # (B,), or (K, B) by class; empty without an interval
     left_out: Floats = np.zeros(0)  # without one part of the images, for each (jackknife)
 
     def __sub__(self, other: "Draws") -> "Draws":
@@ -163,18 +163,16 @@ def paired_resamples(
     """Compute metrics of two results, by default the summary, in the same resamples of images."""
     if names is None:
         names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
-    if known is not None and (known.resamples, known.seed) != (resamples, seed):
-        known = None
-    missing = [name for name in names if known is None or name not in known.first.overall]
-    if known is not None and not missing:
+    if known is None or (known.resamples, known.seed) != (resamples, seed):
+        known = PairedResamples(Resampled({}, {}), Resampled({}, {}), resamples, seed)
+    missing = [name for name in names if name not in known.first.overall]
+    if names and not missing:
         return known
     weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
     before, after = (
         resampled(result, weights, missing, threads=threads) for result in (first, second)
     )
-    if known is not None:
-        before, after = known.first | before, known.second | after
-    return PairedResamples(before, after, resamples, seed)
+    return PairedResamples(known.first | before, known.second | after, resamples, seed)
 
 
 def standard_error(spread: Floats) -> float:

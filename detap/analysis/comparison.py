@@ -24,7 +24,6 @@ the types and the 0.1 are. The operating point is detap's own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,19 +162,18 @@ class Comparison(Displayed):
         counts = self.first.ground_truth_counts(name)
         return int(counts.sum() if label is None else counts[label])
 
-    def draws(self, name: str, label: int | None = None) -> Draws | None:
-        """Return the difference of a metric, or a class's; None without an interval."""
+    def draws(self, name: str, label: int | None = None) -> Draws:
+        """Return the difference of a metric, or a class's; empty without an interval."""
         pair = self.resamples
         if pair is None or name not in pair.first.overall:
-            return None
+            return Draws()
         if self.counted(name, label) < self.min_ground_truths:
-            return None
+            return Draws()
         return pair.second.of(name, label) - pair.first.of(name, label)
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of a metric's difference; NaN without one."""
-        draws = self.draws(name, label)
-        return (nan, nan) if draws is None else draws.interval(self.confidence)
+        return self.draws(name, label).interval(self.confidence)
 
     @property
     def notes(self) -> tuple[Note, ...]:

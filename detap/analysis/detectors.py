@@ -196,7 +196,7 @@ def rank_detectors(
             drawn_images = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
             weights = leave_out(drawn_images)
         require_comparable(first, (name, result.protocol, result.images))
-        counts, draws = result.ground_truth_counts(spec.name), Draws(np.zeros(0))
+        counts, draws = result.ground_truth_counts(spec.name), Draws()
         if has_intervals and counts.sum() >= min_ground_truths:
             draws = resampled(result, weights, [spec.name], threads=threads).of(spec.name)
         by_class = result.metric_by_class(spec.name).tolist()

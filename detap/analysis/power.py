@@ -144,7 +144,7 @@ def power_analysis(comparison: Comparison, drop: float | None = None) -> PowerAn
     numbers = [
         DetectableDrop.of(name, draws.drawn, images, criterion)
         for name in comparison.first.summary
-        if (draws := comparison.draws(name)) is not None
+        if len((draws := comparison.draws(name)).drawn)
     ]
     counts = comparison.first.ground_truths.tolist()
     classes = [
@@ -156,6 +156,6 @@ def power_analysis(comparison: Comparison, drop: float | None = None) -> PowerAn
             ground_truths=counts[label],
         )
         for label, name in enumerate(comparison.first.classes)
-        if counts[label] and (draws := comparison.draws(primary.name, label)) is not None
+        if counts[label] and len((draws := comparison.draws(primary.name, label)).drawn)
     ]
     return PowerAnalysis(criterion, "image", tuple(numbers), tuple(classes))
