@@ -115,7 +115,10 @@ class ClassMap(NamedTuple):
         return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
 
     def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
-        """Raise InputError for rules of classes that no side has; one not read has none."""
+        """Raise InputError for rules of unknown classes.
+
+        A side that is not read has no classes; a rule of both sides needs its class in one of them.
+        """
         both, gt_rules, dt_rules = self.parts()
         problems = [
             Problem(
@@ -235,7 +238,11 @@ def map_tables(
 
 
 def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
-    """Map the classes of a table; with `effect`, a note says what the map did."""
+    """Return the table with mapped classes, without rows and lists of dropped ones.
+
+    Classes that have ids get new ones, from 1 in order of first appearance. With `effect`, a note
+    says what the map did.
+    """
     of_class = rules.rules(GT, table.classes)
     names, ids = _new_classes(table, of_class)
     new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
@@ -259,7 +266,10 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = Fals
 def map_detections(
     rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None = None
 ) -> Detections:
-    """Map the classes of a table, numbered as in the ground truth before and after, if given."""
+    """Return the table with the mapped classes of the ground truth, then others, without dropped.
+
+    `truths` are the ground truth before and after; without it, classes are numbered as there.
+    """
     of_class = rules.rules(DT, table.classes)
     used = [table.classes[k] for k in np.unique(table.label).tolist()]
     if rules.rest == "error" and (unnamed := rules.unnamed(used)):
@@ -299,7 +309,10 @@ def _mapped(
     new_label: Integers,
     **changes: Any,
 ) -> Table:
-    """Return the table without dropped rows and notes on classes; its files record the map."""
+    """Return the table with other classes, without dropped rows and notes on its classes.
+
+    Its files have the map among their reading options. Raise InputError if no row is left.
+    """
     label, option = new_label[table.label], {"class_map": rules.text}
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
