@@ -104,12 +104,9 @@ WORDS = ("name", "text")
 
 
 def formatted_columns(
-    columns: Sequence[Column],
-    table: Table,
-    words: Callable[[str, str], str],
-    decimals: int = 4,
+    table: Table, words: Callable[[str, str], str], decimals: int = 4
 ) -> list[list[str]]:
-    """Return the texts of columns, totals last; `words` formats text of a kind of column."""
+    """Return the texts of the columns, totals last; `words` formats text of a kind of column."""
     rows = [*table.rows, *([] if table.totals is None else [table.totals])]
     return [
         [
@@ -118,7 +115,7 @@ def formatted_columns(
             else in_column(column.kind, value, decimals)
             for row in rows
         ]
-        for column in columns
+        for column in table.columns
     ]
 
 
@@ -131,21 +128,16 @@ class Grid(NamedTuple):
 
 
 def grid_of(
-    columns: Sequence[Column],
-    table: Table,
-    words: Callable[[str, str], str],
-    strong: Callable[[str], str] = str,
+    table: Table, words: Callable[[str, str], str], strong: Callable[[str], str] = str
 ) -> Grid:
-    """Return the texts of some columns of a table; `strong` formats the best values."""
-    texts = formatted_columns(columns, table, words)
-    best = best_cells(table)
-    for column, cells in zip(columns, texts, strict=True):
-        for row in range(len(table.rows)):
-            if (row, column.key) in best:
-                cells[row] = strong(cells[row])
+    """Return the texts of a table; `strong` formats the best values."""
+    texts = formatted_columns(table, words)
+    index = {column.key: number for number, column in enumerate(table.columns)}
+    for row, key in best_cells(table):
+        texts[index[key]][row] = strong(texts[index[key]][row])
     return Grid(
-        [words(column.heading, "text") for column in columns],
-        ["left" if column.kind in WORDS else "right" for column in columns],
+        [words(column.heading, "text") for column in table.columns],
+        ["left" if column.kind in WORDS else "right" for column in table.columns],
         [*zip(*texts, strict=True)],
     )
 
@@ -187,12 +179,6 @@ def summary_table(report: Report) -> Table:
         for name, value in report.summary.items()
     ]
     return Table(columns, tuple(rows))
-
-
-def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:
-    """Return the texts of the summary."""
-    table = summary_table(report)
-    return grid_of(table.columns, table, words)
 
 
 def described(report: Report, name: str) -> str:

@@ -5,7 +5,7 @@ The best value of a column is bold where the table emphasizes it.
 
 from detap.escaping import escape
 from detap.report.model import Report, Table
-from detap.report.numbers import UNDEFINED, Grid, grid_of, summary_grid
+from detap.report.numbers import UNDEFINED, Grid, grid_of, summary_table
 from detap.report.writers.registry import Style
 
 _ESCAPED = str.maketrans(
@@ -28,7 +28,7 @@ def render(report: Report, style: Style) -> str:
     """Return a ``tabular`` for the summary and for each table."""
     parts = [f"% {escape(report.signature)}"] if report.signature else []
     if report.summary:
-        parts.append(_tabular(summary_grid(report, _words)))
+        parts.append(_tabular(grid_of(summary_table(report), _words)))
     if report.table.rows:
         parts.append(_titled(report.title, report.table))
     parts += [_titled(b.title, b.table, *b.lines) for b in report.blocks if b.table]
@@ -38,7 +38,7 @@ def render(report: Report, style: Style) -> str:
 def _titled(title: str, table: Table, *lines: str) -> str:
     """Return a table after its title and its lines, such as the number of hidden rows."""
     comments = "".join(f"% {escape(line)}\n" for line in (title, *lines) if line)
-    return comments + _tabular(grid_of(table.columns, table, _words, _strong))
+    return comments + _tabular(grid_of(table, _words, _strong))
 
 
 def _tabular(grid: Grid) -> str:

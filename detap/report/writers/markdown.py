@@ -13,7 +13,7 @@ from itertools import accumulate, takewhile
 from detap.escaping import escape
 from detap.report.checks import KEY, MARKS, checks_of, shortened
 from detap.report.model import Block, Report, Table
-from detap.report.numbers import Grid, fraction, grid_of, summary_grid
+from detap.report.numbers import Grid, fraction, grid_of, summary_table
 from detap.report.writers.registry import Style
 
 MOST_CHARACTERS = 65_000
@@ -28,7 +28,7 @@ def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
     head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2)]
     if report.summary:
-        head += [*_grid(summary_grid(report, _words)), ""]
+        head += [*_grid(grid_of(summary_table(report), _words)), ""]
     if report.title:
         head += [f"### {text_of(report.title)}", ""]
     if not report.summary:
@@ -128,7 +128,7 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of the rows that fit."""
-    grid = grid_of(table.columns, table, _words, "**{}**".format)
+    grid = grid_of(table, _words, "**{}**".format)
     lines, shown = _fitting(grid, room)
     if shown < len(grid.rows):
         lines += ["", f"{len(grid.rows) - shown} more rows in the JSON report."]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from detap.escaping import escape
-from detap.report.model import Block, Cell, Column, Report, Table, columns_of
-from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_grid
+from detap.report.model import Block, Cell, Report, Table, columns_of
+from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_table
 from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.data_sets import data_sets_report
@@ -92,7 +92,6 @@ _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
     """Return some rows of a table: image, class, corners, and the score or the flags."""
     some = table.select(np.array(rows, np.int64))
-    columns = [*columns_of("name", "image", "class")]
     values: dict[str, Sequence[Cell]] = {
         "image": [str(table.images[index]) for index in some.image.tolist()],
         "class": [table.classes[label] for label in some.label.tolist()],
@@ -100,11 +99,10 @@ def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
     numbers = dict(zip(_CORNERS, some.corners.T, strict=True))
     if isinstance(some, Detections):
         numbers["score"] = some.score
-    for name, column in numbers.items():
-        columns.append(Column(name, name, name, "count"))
-        values[name] = [f"{number:.6g}" for number in column.tolist()]
+    values |= {key: [f"{x:.6g}" for x in column.tolist()] for key, column in numbers.items()}
+    columns = [*columns_of("name", "image", "class"), *columns_of("count", *numbers)]
     if isinstance(some, GroundTruth) and any(getattr(table, flag).any() for flag in _FLAGS):
-        columns.append(Column("flags", "flags", "flags", "text"))
+        columns += columns_of("text", "flags")
         flags = zip(*(getattr(some, flag).tolist() for flag in _FLAGS), strict=True)
         values["flags"] = [
             ", ".join(name for name, is_set in zip(_FLAGS, row, strict=True) if is_set)
@@ -142,9 +140,8 @@ def _parts(report: Report) -> Iterator[str]:
             f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> "
             f"<code>{_text(report.signature)}</code></p>"
         )
-        grid = summary_grid(report, _text)
         sides = ["th", "right", *["left"] * len(report.param_columns)]
-        yield _table(grid._replace(sides=sides))
+        yield _table(grid_of(summary_table(report), _text)._replace(sides=sides))
     yield _titled(report.title or report.conclusion, (), report.table)
     for block in report.blocks:
         if block.title:
@@ -156,8 +153,8 @@ def _titled(title: str, lines: Iterable[str], table: Table | None) -> str:
     sentences = "".join(f"<p>{_text(line)}</p>" for line in lines)
     rows = ""
     if table is not None and (table.rows or table.totals is not None):
-        columns = [column for column in table.columns if column.priority == 0]
-        rows = _table(grid_of(columns, table, _text))
+        columns = tuple(column for column in table.columns if column.priority == 0)
+        rows = _table(grid_of(table._replace(columns=columns), _text))
     return heading + rows + sentences
 
 

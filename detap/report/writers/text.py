@@ -201,7 +201,7 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
 
 
 def _texts(table: Table, decimals: int) -> list[list[str]]:
-    return formatted_columns(table.columns, table, lambda text, _: escape(text), decimals)
+    return formatted_columns(table, lambda text, _: escape(text), decimals)
 
 
 def _layout(table: Table, shape: _Shape, texts: Sequence[list[str]]) -> list[_Shown]:
