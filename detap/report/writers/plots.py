@@ -11,6 +11,7 @@ Okabe and Ito, Color Universal Design, 2008.
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -150,96 +151,49 @@ def _name(name: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-# --- precision and recall
+# --- lines: precision over recall, and over false positives per image
 
 
 def _precision_recall(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.linspace(0, 1, 101)
-    curves = _curves(match_results, result)
-    lines = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
-    labels = _labels(result, curves, [curve.average_precision for curve in curves])
-    _line_per_class(axes, grid, lines, labels)
-    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
-    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}")
+    line_of = partial(_precision_at, grid)
+    _line_per_class(match_results, result, axes, grid, line_of=line_of)
+    title = f"Precision and recall at IoU {match_results.iou:.6g}"
+    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title=title)
     return _LINE_SIZE
 
 
-def _curves(match_results: MatchResults, result: Result) -> list[Curve]:
-    """Return the curves at the IoU threshold of the figures."""
-    threshold = result.protocol.iou_thresholds[match_results.threshold]
-    return [curve for curve in result.curves() if curve.threshold == threshold]
-
-
-def _labels(result: Result, curves: Sequence[Curve], values: Sequence[float]) -> list[str]:
-    pairs = zip(curves, values, strict=True)
-    return [f"{_name(result.classes[curve.label])} {value:.3f}" for curve, value in pairs]
-
-
-def _line_per_class(
-    axes: "Axes", grid: Floats, lines: Sequence[Floats], labels: Sequence[str]
-) -> None:
-    """Plot a line per class, named if they are few, and their mean."""
-    for line, label, (color, dashes) in zip(lines, labels, cycle(_LINES), strict=False):
-        if len(lines) <= _MOST_CURVES:
-            axes.plot(grid, line, color=color, linestyle=dashes, linewidth=1.4, label=label)
-        else:
-            axes.plot(grid, line, color="#bbbbbb", linewidth=0.5)
-    if len(lines) > 1:
-        label = f"mean of {len(lines)} classes"
-        axes.plot(grid, np.mean(lines, axis=0), color="black", linewidth=2.4, label=label)
-    if lines:
-        axes.legend()
-
-
-def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
-    """Return the interpolated precision at other levels: that of the next level, or 0."""
-    index = np.searchsorted(levels, grid - 1e-9)
-    return np.append(precision, 0.0)[np.minimum(index, len(precision))]
-
-
-# --- false positives per image
+def _precision_at(recalls: Floats, curve: Curve) -> Floats:
+    """Return the interpolated precision at some recalls: that of the next level, or 0."""
+    index = np.searchsorted(curve.levels, recalls - 1e-9)
+    return np.append(curve.interpolated, 0.0)[np.minimum(index, len(curve.interpolated))]
 
 
 def _miss_rate(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
-    curves = _curves(match_results, result)
-    # Below the axis: a miss rate of 0 has no logarithm.
-    lines = [np.maximum(1 - _recall_at(grid, curve), 1e-3) for curve in curves]
-    labels = _labels(result, curves, _values("MR-2", match_results, result, curves))
-    _line_per_class(axes, grid, lines, labels)
-    axes.set(xscale="log", yscale="log", xlim=(2e-4, 50), ylim=(0.01, 1))
-    axes.set(xlabel="false positives per image", ylabel="miss rate")
+    line_of = partial(_miss_rate_at, grid)
+    _line_per_class(match_results, result, axes, grid, line_of=line_of, metric="MR-2")
+    title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
+    axes.set(yscale="log", ylabel="miss rate", ylim=(0.01, 1), title=title)
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     powers = (0.001, 0.01, 0.1, 1, 10)  # the default labels are formulas, which are not drawn
-    axes.set_xticks(powers, [f"{power:g}" for power in powers])
-    axes.minorticks_off()
-    axes.set_title(f"Miss rate at IoU {match_results.iou:.6g}, with MR-2")
-    return _LINE_SIZE
+    return _over_fppi(axes, grid, {f"{power:g}": power for power in powers})
+
+
+def _miss_rate_at(fppi: Floats, curve: Curve) -> Floats:
+    # Below the axis: a miss rate of 0 has no logarithm.
+    return np.maximum(1 - _recall_at(fppi, curve), 1e-3)
 
 
 def _froc(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(1 / 16, 16, 1025)
-    curves = _curves(match_results, result)
-    lines = [_recall_at(grid, curve, whole=True) for curve in curves]
-    labels = _labels(result, curves, _values("CPM", match_results, result, curves))
-    _line_per_class(axes, grid, lines, labels)
-    axes.set(xscale="log", xlim=(1 / 16, 16), ylim=(0, 1.02))
-    axes.set(xlabel="false positives per image", ylabel="recall")
-    ticks = [2.0**exponent for exponent in range(-4, 5)]
-    axes.set_xticks(ticks, ["1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
-    axes.minorticks_off()
+    line_of = partial(_recall_at, grid, whole=True)
+    _line_per_class(match_results, result, axes, grid, line_of=line_of, metric="CPM")
+    axes.set(ylabel="recall", ylim=(0, 1.02))
     axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM")
-    return _LINE_SIZE
-
-
-def _values(
-    name: str, match_results: MatchResults, result: Result, curves: Sequence[Curve]
-) -> list[float]:
-    """Return a metric of the class of each curve, at the IoU threshold of the figures."""
-    iou = percent(result.protocol.iou_thresholds[match_results.threshold])
-    values = result.metric_by_class(f"{name}@{iou}")
-    return [float(values[curve.label]) for curve in curves]
+    names = ("1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16")
+    return _over_fppi(axes, grid, {name: 2.0**n for n, name in enumerate(names, -4)})
 
 
 def _recall_at(fppi: Floats, curve: Curve, *, whole: bool = False) -> Floats:
@@ -252,7 +206,43 @@ def _recall_at(fppi: Floats, curve: Curve, *, whole: bool = False) -> Floats:
     return recalls
 
 
-# --- errors
+def _over_fppi(axes: "Axes", grid: Floats, ticks: Mapping[str, float]) -> Size:
+    """Make the x axis that of false positives per image, with ticks by their labels."""
+    axes.set(xscale="log", xlabel="false positives per image", xlim=(grid[0], grid[-1]))
+    axes.set_xticks([*ticks.values()], [*ticks])
+    axes.minorticks_off()
+    return _LINE_SIZE
+
+
+def _line_per_class(
+    match_results: MatchResults,
+    result: Result,
+    axes: "Axes",
+    grid: Floats,
+    *,
+    line_of: Callable[[Curve], Floats],
+    metric: str = "",
+) -> None:
+    """Plot a line per class, named with AP or a metric if they are few, and their mean."""
+    iou = result.protocol.iou_thresholds[match_results.threshold]
+    curves = [curve for curve in result.curves() if curve.threshold == iou]
+    values = result.metric_by_class(f"{metric}@{percent(iou)}") if metric else None
+    lines = [line_of(curve) for curve in curves]
+    for curve, line, (color, dashes) in zip(curves, lines, cycle(_LINES), strict=False):
+        if len(lines) <= _MOST_CURVES:
+            value = curve.average_precision if values is None else values[curve.label]
+            label = f"{_name(result.classes[curve.label])} {value:.3f}"
+            axes.plot(grid, line, color=color, linestyle=dashes, linewidth=1.4, label=label)
+        else:
+            axes.plot(grid, line, color="#bbbbbb", linewidth=0.5)
+    if len(lines) > 1:
+        label = f"mean of {len(lines)} classes"
+        axes.plot(grid, np.mean(lines, axis=0), color="black", linewidth=2.4, label=label)
+    if lines:
+        axes.legend()
+
+
+# --- one figure each
 
 
 def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
@@ -260,22 +250,17 @@ def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
     values = [100 * tide.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
-    for bar, name in zip(bars, order, strict=True):
+    for index, (name, value, bar) in enumerate(zip(order, values, bars, strict=True)):
         if name in ACROSS:
             bar.set(facecolor="white", hatch="////")
-    for index, name in enumerate(order):
-        change, count = tide.of_type(name)
-        text = f" {100 * change:.2f}  ({count})"
-        axes.text(max(100 * change, 0), index, text, va="center", fontsize=7)
+        text = f" {value:.2f}  ({tide.of_type(name)[1]})"
+        axes.text(max(value, 0), index, text, va="center", fontsize=7)
     axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
     axes.set_xlabel("dAP if fixed, in points (count)")
     axes.set_title(f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}")
     axes.grid(visible=False, axis="y")
     return 4.6, 3.0
-
-
-# --- operating point
 
 
 def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
@@ -301,9 +286,6 @@ def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") 
         axes.legend()
     axes.set(xlabel=f"score threshold (IoU {match_results.iou:.6g})", ylim=(0, 1.02))
     return 4.6, 3.4
-
-
-# --- confusion
 
 
 def _confusion(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
@@ -342,9 +324,6 @@ def _pairs(match_results: MatchResults, cells: Confusion, axes: "Axes") -> Size:
     axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}")
     axes.grid(visible=False, axis="y")
     return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
-
-
-# --- calibration
 
 
 def _calibration(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
