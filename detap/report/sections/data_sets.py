@@ -21,7 +21,7 @@ from detap.report.fields import (
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData
-from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
+from detap.report.sections.intervals import Ends, format_interval, with_ends
 
 DataSetRow = Object(
     "DataSetRow",
@@ -105,15 +105,10 @@ def data_sets_report(
         *columns.values(),
         *columns_of("count", "images", "ground_truths", priority=1),
     )
-    totals: dict[str, Cell] = {"name": "mean", **data.summary}
-    table_rows = rows
+    table = Table(table_columns, tuple(rows), {"name": "mean", **data.summary})
     if data.confidence is not None:
-        table_columns = with_ends(table_columns, primary)
-        table_rows = [
-            {**row, **interval_cells(_intervals(data, one.name))}
-            for one, row in zip(data.sets, rows, strict=True)
-        ]
-        totals |= interval_cells(_intervals(data))
+        of_sets = [_intervals(data, one.name) for one in data.sets]
+        table = with_ends(table, primary, of_sets, _intervals(data))
     return Report(
         kind="data_sets",
         signature=data.signature,
@@ -124,7 +119,7 @@ def data_sets_report(
         param_columns=tuple(_params(data, primary)),
         params={name: tuple(_params(data, name).values()) for name in names},
         columns=columns,
-        table=Table(table_columns, tuple(table_rows), totals),
+        table=table,
         rows=tuple(rows),
         notes=(*notes, *_notes(data)),
         blocks=tuple(_blocks(data, columns)),

@@ -10,7 +10,11 @@ from detap.analysis.intervals import Interval, MetricIntervals
 from detap.metrics.metric import MetricSpec
 from detap.report.fields import ClassId, Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import UNDEFINED, fraction, names_of_classes
+from detap.report.numbers import UNDEFINED, fraction, names_of_classes, rows_of
+
+_SIDES = ("low", "high")
+_Ends = Mapping[str, Interval]
+"""Intervals by metric."""
 
 Ends = field(
     list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2
@@ -71,59 +75,50 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
 
 def _data(intervals: MetricIntervals) -> dict[str, Any]:
     """Return the intervals of the summary and of the classes."""
-    ends = {name: table.tolist() for name, table in intervals.by_class.items()}
-    return {
-        "summary": intervals.summary,
-        "classes": [
-            {**name, **{key: ends[key][label] for key in ends}}
-            for label, name in enumerate(names_of_classes(intervals.result))
-        ],
-    }
+    by_class = zip(names_of_classes(intervals.result), rows_of(intervals.by_class), strict=True)
+    classes = [{**name, **ends} for name, ends in by_class]
+    return {"summary": intervals.summary, "classes": classes}
 
 
 def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) -> Table:
     """Return the class table with the intervals: columns of the primary metric, cells of all."""
-    columns = metrics.columns(intervals.result.protocol)
-    names = names_of_classes(intervals.result)
-    labels = {(name["name"], name["id"]): label for label, name in enumerate(names)}
-    rows = []
-    for row in table.rows:
-        label = labels[row["name"], row["id"]]
-        ends = {name: values[label].tolist() for name, values in intervals.by_class.items()}
-        rows.append({**row, **interval_cells(ends)})
+    names = [(name["name"], name["id"]) for name in names_of_classes(intervals.result)]
+    ends: Any = dict(zip(names, rows_of(intervals.by_class), strict=True))
     of_means = {
-        spec.class_name: intervals.of(spec.name) for spec in columns if spec.metric.scope == "both"
+        spec.class_name: intervals.of(spec.name)
+        for spec in metrics.columns(intervals.result.protocol)
+        if spec.metric.scope == "both"
     }
-    totals = None if table.totals is None else {**table.totals, **interval_cells(of_means)}
-    return Table(with_ends(table.columns, primary.class_name), tuple(rows), totals)
+    rows = [ends[row["name"], row["id"]] for row in table.rows]
+    return with_ends(table, primary.class_name, rows, of_means)
 
 
 def _slices_with(block: Block, name: str, slices: Mapping[str, MetricIntervals]) -> Block:
     """Return the block of slices with the interval of the primary metric."""
     assert block.table is not None
-    rows = []
-    for row in block.table.rows:
-        ends = slices[str(row["name"])].of(name) if row["name"] in slices else (nan, nan)
-        rows.append({**row, **interval_cells({name: ends})})
-    return block._replace(table=Table(with_ends(block.table.columns, name), tuple(rows)))
+    tags = (str(row["name"]) for row in block.table.rows)
+    ends = [{name: slices[tag].of(name) if tag in slices else (nan, nan)} for tag in tags]
+    return block._replace(table=with_ends(block.table, name, ends, {}))
 
 
-def interval_cells(ends: Mapping[str, Interval]) -> dict[str, Cell]:
+def with_ends(table: Table, name: str, rows: Sequence[_Ends], totals: _Ends) -> Table:
+    """Return a table with the intervals of its rows and totals; columns of one metric show them."""
+    index = next(i for i, column in enumerate(table.columns) if column.key == name) + 1
+    ends = (Column(f"{name}_{side}", f"CI {side}", f"CI {side}", "fraction") for side in _SIDES)
+    return table._replace(
+        columns=(*table.columns[:index], *ends, *table.columns[index:]),
+        rows=tuple({**row, **_cells(of)} for row, of in zip(table.rows, rows, strict=True)),
+        totals=table.totals and {**table.totals, **_cells(totals)},
+    )
+
+
+def _cells(ends: _Ends) -> dict[str, Cell]:
     """Return the cells of intervals by metric."""
     return {
         f"{name}_{side}": end
         for name, pair in ends.items()
-        for side, end in zip(("low", "high"), pair, strict=True)
+        for side, end in zip(_SIDES, pair, strict=True)
     }
-
-
-def with_ends(columns: Sequence[Column], name: str) -> tuple[Column, ...]:
-    """Return the columns with those of an interval behind its metric."""
-    index = next(i for i, column in enumerate(columns) if column.key == name) + 1
-    ends = (
-        Column(f"{name}_{side}", f"CI {side}", f"CI {side}", "fraction") for side in ("low", "high")
-    )
-    return (*columns[:index], *ends, *columns[index:])
 
 
 def format_interval(ends: Interval) -> str:
