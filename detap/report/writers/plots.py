@@ -257,8 +257,8 @@ def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
         axes.text(max(value, 0), index, text, va="center", fontsize=7)
     axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
-    axes.set_xlabel("dAP if fixed, in points (count)")
-    axes.set_title(f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}")
+    title = f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}"
+    axes.set(xlabel="dAP if fixed, in points (count)", title=title)
     axes.grid(visible=False, axis="y")
     return 4.6, 3.0
 
@@ -301,8 +301,8 @@ def _confusion(match_results: MatchResults, result: Result, axes: "Axes") -> Siz
     names = [*map(_name, cells.classes), "background"]
     axes.set_xticks(range(size), names, rotation=90)
     axes.set_yticks(range(size), names)
-    axes.set(xlabel="detected as", ylabel="ground truth")
-    axes.set_title(f"Confusion at IoU {match_results.iou:.6g}")
+    title = f"Confusion at IoU {match_results.iou:.6g}"
+    axes.set(xlabel="detected as", ylabel="ground truth", title=title)
     small = 8 if size <= _MOST_NUMBERS else 5
     for row, column in zip(*np.nonzero(matrix), strict=True):
         color = "white" if shown[row, column] > 0.55 else "black"
@@ -337,10 +337,9 @@ def _calibration(match_results: MatchResults, result: Result, axes: "Axes") -> S
     axes.plot(overall.mean_score, overall.mean_value, "o", color="black", markersize=3)
     for left, span, count in zip(overall.edges, width, overall.count, strict=False):
         axes.text(left + span / 2, 1.04, str(count), ha="center", fontsize=5, rotation=30)
-    axes.set(xlabel="score (number of detections above)", ylabel="accuracy", xlim=(0, 1))
-    axes.set_ylim(0, 1.14)
     title = f"ECE {bins.expected_error:.4f}, MCE {bins.largest_error:.4f} at IoU {bins.iou:.6g}"
-    axes.set_title(title)
+    axes.set(xlabel="score (number of detections above)", ylabel="accuracy", title=title)
+    axes.set(xlim=(0, 1), ylim=(0, 1.14))
     axes.figure.legend(loc="outside lower center", ncols=2)
     return 4.0, 3.8
 
