@@ -173,7 +173,12 @@ def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if kind is Any:
         return {}
     if isinstance(kind, Field):
-        return _field(kind, definitions)
+        schema = schema_of(kind.kind, definitions)
+        if kind.null:
+            schema = {"anyOf": [schema, {"type": "null"}]}
+        if kind.description:
+            schema["description"] = kind.description
+        return {**schema, **(kind.limits() if callable(kind.limits) else kind.limits)}
     if isinstance(kind, Object):
         if kind.name not in definitions:
             definitions[kind.name] = _object(kind, definitions)
@@ -213,12 +218,3 @@ def _object(kind: Object, definitions: dict[str, Any]) -> dict[str, Any]:
         others = False if kind.others is None else schema_of(kind.others, definitions)
         schema["additionalProperties"] = others
     return schema
-
-
-def _field(field: Field, definitions: dict[str, Any]) -> dict[str, Any]:
-    schema = schema_of(field.kind, definitions)
-    if field.null:
-        schema = {"anyOf": [schema, {"type": "null"}]}
-    if field.description:
-        schema["description"] = field.description
-    return {**schema, **(field.limits() if callable(field.limits) else field.limits)}

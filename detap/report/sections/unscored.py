@@ -8,8 +8,8 @@ from detap.evaluation.results import Result
 from detap.evaluation.unscored import unknown_labels
 from detap.protocols.summary import percent
 from detap.report.fields import Count, Fraction, Object, dict_of, each, field, list_of
-from detap.report.model import Block, Cell, Table, columns_of, name_column
-from detap.report.sections.tie_range import tie_block
+from detap.report.model import Block, columns_of
+from detap.report.sections.tie_range import bounds_block, tie_block
 from detap.tables.detection import ResponseCounts
 
 _ADJECTIVES = ("failed", "truncated", "malformed")
@@ -60,7 +60,8 @@ def blocks(result: Result) -> Iterator[Block]:
     if result.protocol.scores == "area":
         yield tie_block(result)
     elif result.protocol.scores == "1":
-        yield _over_rankings(result)
+        title = "AP over rankings of the detections (they have no scores)"
+        yield bounds_block(title, over_rankings(result), *columns_of("fraction", "mean"))
 
 
 def _sentence(responses: ResponseCounts) -> str:
@@ -88,12 +89,3 @@ def _data(result: Result) -> dict[str, Any]:
         values |= zip(_COUNTS, counts, strict=True)
         rows.append(ThresholdEntry(iou=iou, **values))
     return UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
-
-
-def _over_rankings(result: Result) -> Block:
-    """Return AP over the rankings that the detections could have."""
-    data = over_rankings(result)
-    rows: list[dict[str, Cell]] = [{"name": name, **values} for name, values in data.items()]
-    columns = (name_column("metric"), *columns_of("fraction", "lowest", "mean", "highest"))
-    title = "AP over rankings of the detections (they have no scores)"
-    return Block("tie_range", title, data, table=Table(columns, tuple(rows)))
