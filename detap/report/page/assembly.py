@@ -38,11 +38,10 @@ from detap.report.model import (
     name_column,
 )
 from detap.report.numbers import (
-    UNDEFINED,
     best_cells,
-    change,
     described,
     fraction,
+    in_column,
     is_undefined,
     plain,
 )
@@ -392,15 +391,12 @@ def _trend(block: Block) -> dict[str, Any] | None:
 
 
 def _number(value: Cell, column: Column) -> str:
-    if value is None:
-        return UNDEFINED
-    if column.kind == "name":
+    """Format a value as other writers do, with separators of thousands in counts."""
+    if isinstance(value, str):
         return escape(value)
-    if column.kind == "fraction":
-        return fraction(float(value), 4)
-    if column.kind == "change":
-        return change(float(value), 4)
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int) and column.kind == "count":
+        return f"{value:,}"
+    return in_column(column.kind, value, 4)
 
 
 def _field(value: object) -> str:

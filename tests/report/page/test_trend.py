@@ -44,6 +44,15 @@ def test_undefined_values_split_the_line_and_equal_ones_are_centered() -> None:
     assert _trend(block([])) is None
 
 
+def test_cells_have_the_texts_of_other_reports_with_separators_in_counts() -> None:
+    from detap.report.page.assembly import cells_of
+
+    kinds = {"exact": nan, "count_change": 5, "precise_change": 1e-7, "count": 1200}
+    columns = tuple(Column(kind, kind, kind, kind) for kind in kinds)  # type: ignore[arg-type]
+    expected = (DASH, "+5", "+0.000000100", "1,200")
+    assert cells_of(Table(columns, (kinds,))) == [[*zip(kinds, expected, strict=True)]]
+
+
 class _Rows(HTMLParser):
     """Cells of the history section, row by row."""
 
