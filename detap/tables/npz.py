@@ -31,18 +31,16 @@ _UNREADABLE: tuple[type[Exception], ...] = (
     *(BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError, MemoryError),
     *(RuntimeError, NotImplementedError),
 )
-_NUMBERS: dict[str, tuple[type[np.generic], tuple[tuple[int, ...], ...]]] = {
-    "image": (np.int32, ((),)),
-    "label": (np.int32, ((),)),
-    "corners": (np.float64, ((4,),)),
-    "box_area": (np.float64, ((),)),
-    "score": (np.float64, ((),)),
-    "area": (np.float64, ((),)),
-    "polygons": (np.float64, ((8,),)),
-    "mask": (np.int32, ((),)),
-    "keypoints": (np.float64, ((-1, 2), (-1, 3))),
+_ROW_SHAPES: dict[str, tuple[tuple[int | None, ...], ...]] = {
+    **dict.fromkeys(("image", "label", "mask", "box_area", "score", "area"), ((),)),
+    "corners": ((4,),),
+    "polygons": ((8,),),
+    "keypoints": ((None, 2), (None, 3)),
 }
-"""The dtype of each column, and the shapes of a row; -1 for any number."""
+"""The shapes that a row of each column may have; None for any number."""
+
+_INDICES = ("image", "label", "mask")
+"""Columns of int32; the others are float64."""
 
 
 def encode(kind: str, header: Mapping[str, Any], columns: Mapping[str, Column]) -> memoryview:
@@ -151,13 +149,9 @@ def _check(
     for name, column in columns.items():
         if name == "masks":
             continue
-        dtype, shapes = _NUMBERS[name]
-        fits = any(
-            len(column.shape) == len(shape) + 1
-            and all(n in (-1, size) for n, size in zip(shape, column.shape[1:], strict=True))
-            for shape in shapes
-        )
-        if column.dtype != dtype or not fits or len(column) != rows:
+        dtype = np.int32 if name in _INDICES else np.float64
+        shape = (None, *column.shape[2:]) if name == "keypoints" else column.shape[1:]
+        if column.dtype != dtype or shape not in _ROW_SHAPES[name] or column.shape[:1] != (rows,):
             refuse(path, f"is damaged: {name} has dtype {column.dtype} and shape {column.shape}")
         if name == "score" and np.isnan(column).any():
             check_scores(column, lambda row: (path, f"row {row}"))
