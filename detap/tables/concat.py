@@ -5,7 +5,7 @@ merging: an image in two inputs is usually counted twice by mistake.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -62,7 +62,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
         format=tables[0].format,
         image_sizes=_sizes(tables, images),
         listed=_lists(tables, images, ids),
-        groups=_by_class(tables, lambda table: table.groups),
+        groups=_by_class(tables, [table.groups for table in tables]),
     )
 
 
@@ -180,14 +180,12 @@ def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:
 
 
 def _by_class(
-    tables: Sequence[GroundTruth],
-    values_of: Callable[[GroundTruth], Mapping[Name, str]],
-    to_text: Callable[[str], str] = str,
+    tables: Sequence[GroundTruth], values: Sequence[Mapping[Name, str]], to_text: Any = str
 ) -> dict[Name, str]:
     """Return the value of each class id, which must be the same in all inputs."""
     known: dict[Name, tuple[str, str]] = {}
-    for table in tables:
-        for identifier, value in values_of(table).items():
+    for table, value_by_id in zip(tables, values, strict=True):
+        for identifier, value in value_by_id.items():
             path, other = known.setdefault(identifier, (table.path, value))
             if other != value:
                 here, there = to_text(value), to_text(other)
@@ -197,23 +195,19 @@ def _by_class(
     return {identifier: value for identifier, (_, value) in known.items()}
 
 
-def _plain_names(table: GroundTruth) -> dict[Name, str]:
-    """Return class names by id, as they were before names of several classes became distinct."""
-    return {
-        identifier: name.removesuffix(distinct_name("", identifier))
-        for identifier, name in zip(table.class_ids, table.classes, strict=True)
-    }
-
-
 def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[str, ...]:
     """Return the class names, which must be the same in all inputs."""
-    name_by_id = _by_class(tables, _plain_names, repr)
-    count = Counter(name_by_id[identifier] for identifier in ids)
-    return tuple(
-        distinct_name(name, identifier) if count[name] > 1 else name
-        for identifier in ids
-        for name in [name_by_id[identifier]]
-    )
+    # Names as they were before those of several classes became distinct.
+    plain = [
+        {
+            k: n.removesuffix(distinct_name("", k))
+            for k, n in zip(t.class_ids, t.classes, strict=True)
+        }
+        for t in tables
+    ]
+    named = _by_class(tables, plain, repr)
+    count = Counter(map(named.__getitem__, ids))
+    return tuple(distinct_name(named[k], k) if count[named[k]] > 1 else named[k] for k in ids)
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
@@ -236,17 +230,10 @@ def _lists(
     merged = {}
     for name in tables[0].listed:
         if all(name in table.listed for table in tables):
-            pairs = [
-                np.stack(
-                    [
-                        reindexed(table.listed[name][:, 0], table.images, images),
-                        reindexed(table.listed[name][:, 1], table.class_ids, ids),
-                    ],
-                    axis=1,
-                )
-                for table in tables
-            ]
-            merged[name] = np.unique(np.concatenate(pairs), axis=0)
+            pairs = [(*table.listed[name].T, table) for table in tables]
+            image = _reindexed([(image, table.images) for image, _, table in pairs], images)
+            label = _reindexed([(label, table.class_ids) for _, label, table in pairs], ids)
+            merged[name] = np.unique(np.stack([image, label], axis=1), axis=0)
     return merged
 
 
@@ -287,11 +274,13 @@ def _reindexed(
     columns: Sequence[tuple[Integers, tuple[Name, ...]]], order: tuple[Name, ...]
 ) -> Integers:
     """Concatenate indices into the names of tables as indices into `order`; -1 is missing."""
-    index_by_name = {name: index for index, name in enumerate(order)}
-    parts = []
-    for numbers, names in columns:
-        indices = [index_by_name.get(name, -1) for name in names] if names != order else ()
-        parts.append(np.array(indices, np.int32)[numbers] if indices else numbers)
+    index = {name: index for index, name in enumerate(order)}  # once: there may be many tables
+    parts = [
+        numbers
+        if names == order
+        else np.array([index.get(n, -1) for n in names], np.int32)[numbers]
+        for numbers, names in columns
+    ]
     return np.concatenate(parts)
 
 
