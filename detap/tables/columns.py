@@ -72,9 +72,9 @@ class Columns:
         return f"{self.whole}, row {row}" if self.whole else f"row {row}"
 
     def refuse(self, what: str, column: NDArray[Any], wrong: NDArray[Any], expected: str) -> None:
-        """Raise InputError for the first invalid row, if there is one."""
+        """Raise InputError for the first row with an invalid value; `wrong` is (n,) or (n, k)."""
         if wrong.any():
-            row = int(np.argmax(wrong))
+            row = int(np.nonzero(wrong)[0][0])
             (value,) = column[row : row + 1].tolist()
             self.fail(f"{what} is {value!r}", f"expected {expected}", self.location(row))
 
@@ -186,10 +186,9 @@ class Columns:
 
     def _refuse_other_kinds(self, what: str, column: NDArray[Any]) -> None:
         values = column.ravel().tolist()
-        if all(map(_is_number, set(map(type, values)))):
-            return
-        wrong = np.array([not _is_number(type(value)) for value in values]).reshape(column.shape)
-        self.refuse(what, column, _by_row(wrong), "numbers" if column.ndim > 1 else "a number")
+        if not all(map(_is_number, set(map(type, values)))):
+            wrong = np.array([not _is_number(type(v)) for v in values]).reshape(column.shape)
+            self.refuse(what, column, wrong, "numbers" if column.ndim > 1 else "a number")
 
 
 def as_array(values: Any) -> Any:
@@ -295,12 +294,8 @@ def _is_flag(value: object) -> bool:
     return (_is_number(type(value)) or isinstance(value, bool | np.bool_)) and value in (0, 1)
 
 
-def _by_row(wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return wrong if wrong.ndim == 1 else np.asarray(wrong.any(axis=1))
-
-
 def _cut(column: NDArray[Any], exact: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mark rows whose values changed by the conversion to float64."""
+    """Mark values that changed by the conversion to float64."""
     suspect = np.isfinite(exact) & (np.abs(exact) >= EXACT)
     if column.dtype.kind not in "iu":
         suspect |= np.asarray(column != exact, np.bool_) & ~np.isnan(exact)
@@ -310,4 +305,4 @@ def _cut(column: NDArray[Any], exact: NDArray[np.float64]) -> NDArray[np.bool_]:
         original, value = column[index], exact[index].item()
         integer = isinstance(original, int | np.integer)
         wrong[index] = (int(original) if integer else original) != value
-    return _by_row(wrong)
+    return wrong

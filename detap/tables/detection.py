@@ -375,7 +375,7 @@ class GroundTruth(_Table):
         sizes = None
         if image_sizes is not None:
             sizes = rows.numbers("image_sizes", image_sizes, (len(all_images), 2))
-            invalid = np.any((sizes <= 0) | np.isinf(sizes), axis=1, keepdims=True)[:, 0]
+            invalid = (sizes <= 0) | np.isinf(sizes)
             rows.refuse("image_sizes", sizes, invalid, "two positive numbers, or NaN if unknown")
         for name, column in more.items():
             if name in cls.__dataclass_fields__:

@@ -181,18 +181,13 @@ class SizedMasks(NamedTuple):
     sizes: Integers
 
 
-def sizes_by_image(image: NDArray[Any], sizes: Integers, count: int) -> Integers:
-    """Return the height and width of each image's first mask, UNKNOWN without any, (count, 2)."""
-    sizes_of_images = np.full((count, 2), UNKNOWN, np.int32)
-    sizes_of_images[image[::-1]] = sizes[::-1]
-    return sizes_of_images
-
-
 def check_sizes(images: Sequence[int | str], tables: Sequence[SizedMasks]) -> None:
     """Raise InputError for a mask that differs in size from the first of its image."""
     image = np.concatenate([each.image for each in tables])
     sizes = np.concatenate([each.sizes for each in tables])
-    expected = sizes_by_image(image, sizes, len(images))[image]
+    of_image = np.empty((len(images), 2), np.int32)
+    of_image[image[::-1]] = sizes[::-1]  # the first one of an image is written last
+    expected = of_image[image]
     for row in np.flatnonzero((sizes != expected).any(axis=1))[:1].tolist():
         first_rows = np.cumsum([0, *(len(each.image) for each in tables)])
         table = tables[int(np.searchsorted(first_rows, row, side="right")) - 1].table
