@@ -20,14 +20,20 @@ Column = Any
 """Shapes of N rows: an array, or Masks."""
 
 
-def _check_range(columns: Columns, what: str, values: Floats) -> None:
-    """Raise InputError for coordinates that are not finite or too large."""
-    rows = values.reshape(len(values), -1)
-    in_range = np.abs(rows) <= FARTHEST
-    if not in_range.all():
-        row = int(np.argmin(in_range.all(axis=1)))
-        message = f"{what} has {rows[row][~in_range[row]][0].item()}"
+def _coordinates(columns: Columns, what: str, given: NDArray[Any]) -> Floats:
+    """Return finite coordinates, (n, k)."""
+    rows = given.reshape(len(given), -1)
+    values = columns.numbers(what, rows, rows.shape)
+    for row, k in np.argwhere(~(np.abs(values) <= FARTHEST))[:1].tolist():
+        message = f"{what} has {values[row, k].item()}"
         columns.fail(message, "expected coordinates in pixels", columns.location(row))
+    return values
+
+
+def _bounds(points: Floats) -> Floats:
+    """Return the bounding boxes x, y, width, height (n, 4) of points (n, P, 2)."""
+    low, high = points.min(axis=1), points.max(axis=1)
+    return np.hstack([low, high - low])
 
 
 # --- masks
@@ -47,7 +53,7 @@ class _Masks:
         if isinstance(values, Masks):
             return values
         values = as_array(values)
-        if _is_array(values):
+        if hasattr(values, "shape") or hasattr(values, "__array__"):
             return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
             columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
@@ -55,20 +61,13 @@ class _Masks:
         return Masks.joined(parts) if parts else Masks.none()
 
     def boxes(self, columns: Columns, column: Masks) -> Floats:
-        """Return the bounding boxes, zeros for empty masks."""
         return column.measured()[1]
 
     def areas(self, column: Masks) -> Floats:
-        """Return the numbers of pixels."""
         return column.measured()[0]
 
     def fields(self, column: Masks) -> dict[str, Any]:
-        """Return the fields of a table."""
         return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
-
-
-def _is_array(values: Any) -> bool:
-    return hasattr(values, "shape") or hasattr(values, "__array__")
 
 
 def _of_row(columns: Columns, value: Any, location: str) -> Masks:
@@ -76,7 +75,7 @@ def _of_row(columns: Columns, value: Any, location: str) -> Masks:
     if isinstance(value, Mapping):
         return _run_lengths(columns, value, location)
     value = as_array(value)
-    if not _is_array(value):
+    if not (hasattr(value, "shape") or hasattr(value, "__array__")):
         columns.fail(f"masks is a {type(value).__name__}", _FORMS, location)
     array = columns.array("masks", value)
     if array.ndim != 2:
@@ -137,29 +136,22 @@ class _Keypoints:
             points = "P" if keypoint_count is None else keypoint_count
             hint = f"expected ({len(given)}, {points}, 3): x, y, v"
             columns.fail(f"keypoints has shape {given.shape}", hint, columns.whole)
-        rows = given.reshape(len(given), -1)
-        keypoints = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
-        _check_range(columns, "keypoints", keypoints)
+        keypoints = _coordinates(columns, "keypoints", given).reshape(given.shape)
         return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
         """Return the bounding boxes of detections; OKS needs the areas of ground truth boxes."""
         if columns.table == "ground truth":
             columns.fail("keypoints without boxes", "pass boxes too", columns.whole)
-        if not len(column):
-            return np.zeros((0, 4))
-        low, high = column[:, :, :2].min(axis=1), column[:, :, :2].max(axis=1)
-        return np.hstack([low, high - low])
+        return _bounds(column[:, :, :2]) if len(column) else np.zeros((0, 4))
 
     def areas(self, column: Floats) -> None:
         """Return None: OKS takes the areas of the boxes."""
 
     def fields(self, column: Floats) -> dict[str, Any]:
-        """Return the fields of a table."""
-        fields: dict[str, Any] = {"keypoints": column}
-        if column.shape[2] == 3:
-            fields["no_keypoints"] = ~(column[:, :, 2] > 0).any(axis=1)
-        return fields
+        if column.shape[2] == 2:
+            return {"keypoints": column}
+        return {"keypoints": column, "no_keypoints": ~(column[:, :, 2] > 0).any(axis=1)}
 
 
 # --- polygons
@@ -179,26 +171,18 @@ class _Polygons:
         if given.shape[1:] not in ((8,), (4, 2)):
             hint = f"expected ({len(given)}, 8) or ({len(given)}, 4, 2): four corners"
             columns.fail(f"polygons has shape {given.shape}", hint, columns.whole)
-        rows = given.reshape(len(given), 8)
-        polygons = columns.numbers("polygons", rows, rows.shape)
-        _check_range(columns, "polygons", polygons)
-        return polygons
+        return _coordinates(columns, "polygons", given)
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
-        """Return the bounding boxes."""
-        corners = column.reshape(-1, 4, 2)
-        low, high = corners.min(axis=1), corners.max(axis=1)
-        return np.hstack([low, high - low])
+        return _bounds(column.reshape(-1, 4, 2))
 
     def areas(self, column: Floats) -> Floats:
-        """Return the areas."""
         first, second, third, fourth = np.moveaxis(column.reshape(-1, 4, 2), 1, 0)
         twice = _cross(first, second, third) + _cross(first, third, fourth)
         area: Floats = np.abs(twice / 2)
         return area
 
     def fields(self, column: Floats) -> dict[str, Any]:
-        """Return the fields of a table."""
         return {"polygons": column}
 
 
@@ -227,14 +211,12 @@ def refuse_other_shapes(columns: Columns, given: Mapping[str, Any]) -> None:
 
 def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:
     """Return the column of each kind that is not None."""
-    columns_by_kind = {}
-    for name, values in given.items():
-        if values is not None:
-            columns_by_kind[name] = KINDS[name].read(columns, values, None)
-            if len(columns_by_kind[name]) != count:
-                message = f"{name} has {len(columns_by_kind[name])} rows"
-                columns.fail(message, f"expected {count}, as many as image", columns.whole)
-    return columns_by_kind
+    shapes = {k: KINDS[k].read(columns, v, None) for k, v in given.items() if v is not None}
+    for name, column in shapes.items():
+        if len(column) != count:
+            hint = f"expected {count}, as many as image"
+            columns.fail(f"{name} has {len(column)} rows", hint, columns.whole)
+    return shapes
 
 
 def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
@@ -251,7 +233,5 @@ def areas_of(shapes: Mapping[str, Column]) -> Floats | None:
 
 def fields_of(shapes: Mapping[str, Column]) -> dict[str, Any]:
     """Return the fields of a table that hold the shapes."""
-    table_fields: dict[str, Any] = {}
-    for name, column in shapes.items():
-        table_fields |= KINDS[name].fields(column)
-    return table_fields
+    each = (KINDS[name].fields(column) for name, column in shapes.items())
+    return {field: value for fields in each for field, value in fields.items()}
