@@ -353,23 +353,18 @@ class GroundTruth(_Table):
         """
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
-        all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
-        ids, names = class_table(rows, rows.label.distinct if classes is None else classes)
+        common = rows.fields(images, classes)
+        all_images, ids = common["images"], common["class_ids"]
         if area is None:
             areas = rows.box_area.copy() if rows.own_area is None else rows.own_area
         else:
             areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "a finite number >= 0")
-        given_flags = {
-            "crowd": crowd,
-            "difficult": difficult,
-            "ignore": ignore,
-            "group_of": group_of,
-        }
+        flags = {"crowd": crowd, "difficult": difficult, "ignore": ignore, "group_of": group_of}
         none = np.zeros(rows.length, np.bool_)
-        flags: dict[str, Any] = {
+        marks: dict[str, Any] = {
             name: rows.flags(name, none if values is None else values, rows.length)
-            for name, values in given_flags.items()
+            for name, values in flags.items()
         }
         more = {name: rows.numbers_or_text(name, values) for name, values in (extra or {}).items()}
         sizes = None
@@ -383,25 +378,17 @@ class GroundTruth(_Table):
             if column.dtype.kind == "f":
                 rows.refuse(name, column, ~np.isfinite(column), "a finite number")
         return cls(
-            image=rows.indices("image", rows.image, all_images),
-            label=rows.indices("label", rows.label, ids),
-            corners=rows.corners,
-            box_area=rows.box_area,
-            images=all_images,
-            classes=names,
-            class_ids=ids,
+            **common,
             image_sizes=sizes,
             area=areas,
-            **flags,
+            **marks,
             extra=more,
             listed={
                 name: rows.listed(name, pairs, all_images, ids)
                 for name, pairs in (listed or {}).items()
             },
             groups=rows.grouped(groups or {}, ids),
-            notes=rows.notes,
             width_height=None if keypoints is None else rows.width_height(),
-            **rows.shapes,
         )
 
 
@@ -510,21 +497,11 @@ class Detections(_Table):
         if score is not None:
             scores = rows.numbers("score", score, (rows.length,))
             rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
-        images = tuple(rows.image.distinct)
-        ids, names = class_table(rows, rows.label.distinct)
         return cls(
-            image=rows.indices("image", rows.image, images),
-            label=rows.indices("label", rows.label, ids),
-            corners=rows.corners,
-            box_area=rows.box_area,
-            images=images,
-            classes=names,
-            class_ids=ids,
+            **rows.fields(None, None),
             score=scores,
             without_scores=score is None,
             area=rows.own_area if boxes is None else None,
-            notes=rows.notes,
-            **rows.shapes,
         )
 
     @property
@@ -672,13 +649,12 @@ _IMAGES_HINT = (
     "ground truth: detections on them are false positives, and leaving them out would raise AP; to "
     "evaluate the other images only, pass images=ground_truth.images"
 )
-_NAMES_HINT = "numbers and text are different names; the ground truth has {!r}"
 
 
 def _check_name_types(subject: str, names: tuple[Name, ...], expected: tuple[Name, ...]) -> None:
     """Raise InputError if one of the two has text and the other numbers."""
     if names and expected and isinstance(names[0], str) != isinstance(expected[0], str):
-        hint = _NAMES_HINT.format(expected[0])
+        hint = f"numbers and text are different names; the ground truth has {expected[0]!r}"
         raise InputError(Problem("detections", "", f"{subject} {names[0]!r}", hint))
 
 
@@ -714,6 +690,24 @@ class _Rows(Columns):
         self.corners, self.box_area = finite_boxes(self, box, box_format)
         self.notes = negative_size_notes(self, self.corners, self.box_area, box_format, as_is=as_is)
         self._given = box, box_format
+
+    def fields(
+        self, images: Sequence[Name] | None, classes: Sequence[Name] | Mapping[Name, str] | None
+    ) -> dict[str, Any]:
+        """Return the fields of both tables; by default images and classes are those of the rows."""
+        names = tuple(self.image.distinct if images is None else self.names("images", images))
+        ids, classes = class_table(self, self.label.distinct if classes is None else classes)
+        return {
+            "image": self.indices("image", self.image, names),
+            "label": self.indices("label", self.label, ids),
+            "corners": self.corners,
+            "box_area": self.box_area,
+            "images": names,
+            "classes": classes,
+            "class_ids": ids,
+            "notes": self.notes,
+            **self.shapes,
+        }
 
     def numbers_or_text(self, name: str, values: ArrayLike) -> NDArray[Any]:
         """Return a further column, (n,) float64 or str."""
