@@ -17,8 +17,18 @@ from detap.io.paths import SourceFile
 Floats = NDArray[np.float64]
 
 
+class _Locked(Brief):
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            column = getattr(self, name)
+            if isinstance(column, np.ndarray):
+                column.setflags(write=False)
+
+
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
-class Run(Brief):
+class Run(_Locked):
     """Scored items and judgments of each query; n rows, J judgments above 0."""
 
     queries: tuple[str, ...]  # names of the Q judged queries
@@ -36,12 +46,9 @@ class Run(Brief):
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
 
-    def __post_init__(self) -> None:
-        _lock(self)
-
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
-class Gallery(Brief):
+class Gallery(_Locked):
     """Q queries, N ranked items, and the labels that decide relevance."""
 
     kind: Literal["codes", "embeddings", "scores"]  # content of `query` and `gallery`
@@ -57,12 +64,9 @@ class Gallery(Brief):
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
 
-    def __post_init__(self) -> None:
-        _lock(self)
-
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
-class Samples(Brief):
+class Samples(_Locked):
     """Scores and labels of N samples and K classes."""
 
     score: Floats  # (N, K): higher is better; 0 where `scored` is False
@@ -74,13 +78,3 @@ class Samples(Brief):
     samples: tuple[str, ...]  # names, by index
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
-
-    def __post_init__(self) -> None:
-        _lock(self)
-
-
-def _lock(table: Any) -> None:
-    for name in table.__slots__:
-        column = getattr(table, name)
-        if isinstance(column, np.ndarray):
-            column.setflags(write=False)
