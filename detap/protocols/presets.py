@@ -28,6 +28,13 @@ _PERCENTS = tuple(percent / 100 for percent in range(50, 100, 5))
 _TIES = "ties in its unstable sort"
 _SUMS = "order of summation"
 _SUMMED: dict[str, Any] = {"tolerance": 1e-12, "residue": _SUMS}
+_CITYPERSONS = "cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup"
+_AS_COCO: dict[str, Any] = {
+    "iou_thresholds": _COCO_THRESHOLDS,
+    "candidate": "best-unmatched",
+    "tie_break": "image",
+}
+_CROWD: dict[str, Any] = {"ignore_flags": ("crowd",), "crowd_flags": ("crowd",)}
 
 
 _CHANGES: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -74,17 +81,13 @@ _preset(
 )
 _preset(
     "coco",
-    iou_thresholds=_COCO_THRESHOLDS,
+    **_AS_COCO,
+    **_CROWD,
     max_iou_threshold=COCO_MAX_IOU_THRESHOLD,
-    candidate="best-unmatched",
     equal_iou="last",
-    ignore_flags=("crowd",),
-    crowd_flags=("crowd",),
     area_ranges=COCO_AREAS,
     max_dets=(1, 10, 100),
-    tie_break="image",
     interpolation="101-point",
-    recall_grid="linspace",
     precision_eps=COCO_PRECISION_EPS,
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
     tolerance=0.0,
@@ -130,8 +133,7 @@ for _part, _keys, _sigmas in (
         result_score_key=f"{_part.removeprefix('-') or 'wholebody'}_score",
         sigmas=SIGMAS[_sigmas],
         source=f"xtcocotools 1.14.3, COCOeval with iouType keypoints_{_part[1:] or 'wholebody'}",
-        tolerance=1e-12,
-        residue=_SUMS,
+        **_SUMMED,
     )
 _preset(
     "crowdpose",
@@ -250,11 +252,9 @@ _preset(
 )
 _preset(
     "ultralytics",
-    iou_thresholds=_COCO_THRESHOLDS,
-    candidate="best-unmatched",
+    **_AS_COCO,
     max_dets=(300,),
     max_dets_scope="image",
-    tie_break="image",
     interpolation="trapezoid-101",
     min_score=0.001,
     primary_metric="mAP",
@@ -284,8 +284,7 @@ _preset(
     "tidecv-ap",
     iou_thresholds=_PERCENTS,
     candidate="best-unmatched",
-    ignore_flags=("crowd",),
-    crowd_flags=("crowd",),
+    **_CROWD,
     max_dets=(100,),
     max_dets_scope="image",
     tie_break="image",
@@ -297,13 +296,11 @@ _preset(
 )
 _preset(
     "globox",
-    iou_thresholds=_COCO_THRESHOLDS,
-    candidate="best-unmatched",
+    **_AS_COCO,
     equal_iou="last",
     area_ranges=(ALL_AREAS,),
     area_source="box",
     max_dets=(100,),
-    tie_break="image",
     interpolation="101-point",
     source="globox 2.9.0, COCOEvaluator",
     **_SUMMED,
@@ -369,30 +366,27 @@ _preset(
     area_ranges=(ANY_AREA,),
     max_dets=(1000,),
     metrics=("MR-2", "MR-4"),
-    source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable",
+    source=f"{_CITYPERSONS} Reasonable",
     tolerance=None,
     residue="citypersons-script; here the miss rate is 1 where no point is low enough",
 )
-_preset(
-    "citypersons-small",
-    "citypersons",
-    ignore_where="height<50 or height>75 or vis_ratio<0.65",
-    drop_where="height<40 or height>=93.75",
-    source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable_small",
-)
-_preset(
-    "citypersons-heavy",
-    "citypersons",
-    ignore_where="height<50 or vis_ratio<0.2 or vis_ratio>0.65",
-    source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable_occ=heavy",
-)
-_preset(
-    "citypersons-all",
-    "citypersons",
-    ignore_where="height<20 or vis_ratio<0.2",
-    drop_where="height<16",
-    source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup All",
-)
+for _name, _setup, _ignored, _dropped in (
+    (
+        "small",
+        "Reasonable_small",
+        "height<50 or height>75 or vis_ratio<0.65",
+        "height<40 or height>=93.75",
+    ),
+    ("heavy", "Reasonable_occ=heavy", "height<50 or vis_ratio<0.2 or vis_ratio>0.65", "height<40"),
+    ("all", "All", "height<20 or vis_ratio<0.2", "height<16"),
+):
+    _preset(
+        f"citypersons-{_name}",
+        "citypersons",
+        ignore_where=_ignored,
+        drop_where=_dropped,
+        source=f"{_CITYPERSONS} {_setup}",
+    )
 _preset(
     "citypersons-script",
     "citypersons",
@@ -441,17 +435,14 @@ _preset("wider-medium", "wider-easy", ignore_where="medium==0")
 _preset("wider-hard", "wider-easy", ignore_where="hard==0")
 _preset(
     "visdrone",
-    iou_thresholds=_COCO_THRESHOLDS,
-    candidate="best-unmatched",
+    **_AS_COCO,
+    **_CROWD,
     equal_iou="last",
-    ignore_flags=("crowd",),
-    crowd_flags=("crowd",),
     drop_in_regions=(("ignored regions", 0.5),),
     excluded_classes=("ignored regions", "others"),
     max_dets=(1, 10, 100, 500),
     max_dets_scope="image",
     max_dets_order="file",
-    tie_break="image",
     recall_base="all",
     class_mean="images",
     source="VisDrone/VisDrone2018-DET-toolkit, evalDET.m, as fractions",
