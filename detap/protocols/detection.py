@@ -134,10 +134,7 @@ class Protocol(ProtocolBase):
         "Floating-point type of the IoU thresholds.",
         "In float32 (torch.linspace) an IoU of exactly 0.6 or 0.8 misses its threshold.",
     )
-    strict_iou: bool = protocol_field(
-        False,
-        "Require IoU > threshold instead of >=.",
-    )
+    strict_iou: bool = protocol_field(False, "Require IoU > threshold instead of >=.")
     max_iou_threshold: float = protocol_field(
         1.0,
         "Lower greater IoU thresholds to this.",
@@ -200,9 +197,7 @@ class Protocol(ProtocolBase):
         "`best-unmatched` (COCO) ignored ground truths come last.",
     )
     equal_iou: Literal["first", "last"] = protocol_field(
-        "first",
-        "Which ground truth wins at equal IoU.",
-        "In file order.",
+        "first", "Which ground truth wins at equal IoU.", "In file order."
     )
     ignore_flags: tuple[str, ...] = protocol_field(
         (),
@@ -387,23 +382,16 @@ class Protocol(ProtocolBase):
         "See quirk 3.",
     )
     min_score: float | None = protocol_field(
-        None,
-        "Drop detections of a lower score; none keeps all.",
-        kind=Number(or_none=True),
+        None, "Drop detections of a lower score; none keeps all.", kind=Number(or_none=True)
     )
     score_decimals: int | None = protocol_field(
-        None,
-        "Round scores to this many decimals; none does not.",
-        kind=Whole(0, 99),
+        None, "Round scores to this many decimals; none does not.", kind=Whole(0, 99)
     )
     box_decimals: int | None = protocol_field(
-        None,
-        "Round box corners to this many decimals; none does not.",
-        kind=Whole(0, 99),
+        None, "Round box corners to this many decimals; none does not.", kind=Whole(0, 99)
     )
     degenerate_boxes: Literal["keep", "drop"] = protocol_field(
-        "keep",
-        "Keep or drop detections with zero or negative width or height.",
+        "keep", "Keep or drop detections with zero or negative width or height."
     )
     zero_area: Literal["count", "drop"] = protocol_field(
         "count",
@@ -428,8 +416,7 @@ class Protocol(ProtocolBase):
         "Means over classes with ground truth, by their `frequency`.",
     )
     primary_metric: Literal["AP", "mAP", "AR"] = protocol_field(
-        "AP",
-        "Metric quoted first; it determines the other metrics of the summary.",
+        "AP", "Metric quoted first; it determines the other metrics of the summary."
     )
     metrics: tuple[str, ...] = protocol_field(
         (),

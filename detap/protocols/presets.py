@@ -387,12 +387,7 @@ for _name, _setup, _ignored, _dropped in (
         drop_where=_dropped,
         source=f"{_CITYPERSONS} {_setup}",
     )
-_preset(
-    "citypersons-script",
-    "citypersons",
-    mr_rule="at-most-or-last",
-    **_SUMMED,
-)
+_preset("citypersons-script", "citypersons", mr_rule="at-most-or-last", **_SUMMED)
 _preset(
     "kaist",
     "citypersons",
@@ -401,13 +396,7 @@ _preset(
     source="sejong-rcv/INSANet 167237e, evaluation_script.py, setup Reasonable",
     residue="kaist-script; here people on images without detections count as missed",
 )
-_preset(
-    "kaist-script",
-    "kaist",
-    empty_images="exclude",
-    mr_rule="at-most-or-last",
-    **_SUMMED,
-)
+_preset("kaist-script", "kaist", empty_images="exclude", mr_rule="at-most-or-last", **_SUMMED)
 _preset(
     "crowdhuman",
     "citypersons",

@@ -33,8 +33,7 @@ class _AtK(ProtocolBase):
         option="--k",
     )
     divisor: Divisor = protocol_field(
-        "all",
-        "Divisor of AP@k: all relevant items, hits within k, or the smaller of k and all.",
+        "all", "Divisor of AP@k: all relevant items, hits within k, or the smaller of k and all."
     )
     no_relevant: Undefined = protocol_field(
         "zero",
@@ -64,9 +63,7 @@ class Retrieval(_AtK):
         "zero", "Count judged queries without a ranking as 0, or exclude them."
     )
     relevant_from: float = protocol_field(
-        1.0,
-        "Minimum grade of a relevant item.",
-        kind=Number(0, above=True, metavar="GRADE"),
+        1.0, "Minimum grade of a relevant item.", kind=Number(0, above=True, metavar="GRADE")
     )
     gain: Literal["linear", "exponential"] = protocol_field(
         "linear", "Gain of a grade g in nDCG: g, or 2^g - 1."
@@ -108,9 +105,7 @@ class Classification(_AtK):
     presets: ClassVar[Mapping[str, "Classification"]] = {}
 
     curve: Curve = protocol_field(
-        "all-point",
-        "Interpolation of the precision-recall curve.",
-        option="--interpolation",
+        "all-point", "Interpolation of the precision-recall curve.", option="--interpolation"
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = protocol_field(
         "matlab", "Floating-point values of the recall levels."

@@ -253,12 +253,7 @@ class GroundTruth(_Table):
         return np.zeros(len(self), np.bool_) if column is None else column
 
     def in_lists(
-        self,
-        names: Iterable[str],
-        image: Integers,
-        label: Integers,
-        *,
-        or_present: bool = False,
+        self, names: Iterable[str], image: Integers, label: Integers, *, or_present: bool = False
     ) -> Flags:
         """Flag the pairs of image and class that are in any of the lists, (n,) bool.
 
