@@ -675,12 +675,15 @@ class _Rows(Columns):
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
         boxes, given = geometry
-        self.shapes: dict[str, Any] = {}
-        self.own_area: Floats | None = None
-        if any(values is not None for values in given.values()):
-            boxes = self._shapes(boxes, given, box_format)
-        elif boxes is None:
-            self.fail("no boxes", "pass boxes, masks or polygons")
+        shapes.refuse_other_shapes(self, {"boxes": boxes, **given})
+        columns = shapes.read_shapes(self, given, self.length)
+        self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
+        if boxes is None:
+            if not columns:
+                self.fail("no boxes", "pass boxes, masks or polygons")
+            boxes = shapes.boxes_of(self, columns)
+            if box_format == "xyxy":
+                boxes[:, 2:] += boxes[:, :2]
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area = finite_boxes(self, box, box_format)
         self.notes = negative_size_notes(self, self.corners, self.box_area, box_format, as_is=as_is)
@@ -715,20 +718,6 @@ class _Rows(Columns):
         """Return width and height of each box as given, (n, 2)."""
         box, box_format = self._given
         return box[:, 2:] - box[:, :2] if box_format == "xyxy" else box[:, 2:].copy()
-
-    def _shapes(
-        self, boxes: ArrayLike | None, given: Mapping[str, Any], box_format: str
-    ) -> ArrayLike:
-        """Read masks, keypoints and polygons, and return the boxes."""
-        shapes.refuse_other_shapes(self, {"boxes": boxes, **given})
-        columns = shapes.read_shapes(self, given, self.length)
-        self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
-        if boxes is not None:
-            return boxes
-        bounding_boxes = shapes.boxes_of(self, columns)
-        if box_format == "xyxy":
-            bounding_boxes[:, 2:] += bounding_boxes[:, :2]
-        return bounding_boxes
 
     def indices(self, subject: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each row of `column`."""
