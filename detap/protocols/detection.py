@@ -104,8 +104,6 @@ class Protocol(ProtocolBase):
     `name` is the preset, or the preset that this protocol was derived from.
     """
 
-    presets: ClassVar[Mapping[str, "Protocol"]] = {}
-
     preset_by_iou_type: ClassVar[Mapping[str, str]] = {
         "bbox": "coco",
         "segm": "coco-segm",

@@ -1,8 +1,7 @@
 """Protocols of retrieval and classification: fields and presets."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from detap.errors import UsageError
 from detap.protocols.fields import (
@@ -49,8 +48,6 @@ class Retrieval(_AtK):
     The fields are the settings in which implementations differ
     (docs/commands/rank.md). `name` is the preset that the other fields start from.
     """
-
-    presets: ClassVar[Mapping[str, "Retrieval"]] = {}
 
     tie_break: Literal["file", "trec", "expected"] = protocol_field(
         "file",
@@ -101,8 +98,6 @@ class Classification(_AtK):
     The fields are the settings in which implementations differ
     (docs/commands/rank.md). `name` is the preset that the other fields start from.
     """
-
-    presets: ClassVar[Mapping[str, "Classification"]] = {}
 
     curve: Curve = protocol_field(
         "all-point", "Interpolation of the precision-recall curve.", option="--interpolation"
