@@ -142,9 +142,7 @@ class Columns:
     def flags(self, what: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
         """Return a column of flags, (n,) bool; 1 and 0 are accepted."""
         column = self._shaped(what, values, (length,))
-        if column.dtype.kind == "b":
-            return column.astype(np.bool_)
-        if column.dtype.kind in "iuf":
+        if column.dtype.kind in "biuf":
             wrong = np.asarray((column != 0) & (column != 1))
         else:
             wrong = np.array([not _is_flag(value) for value in column.tolist()], np.bool_)

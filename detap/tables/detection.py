@@ -361,29 +361,22 @@ class GroundTruth(_Table):
             name: rows.flags(name, none if values is None else values, rows.length)
             for name, values in flags.items()
         }
-        more = {name: rows.numbers_or_text(name, values) for name, values in (extra or {}).items()}
         sizes = None
         if image_sizes is not None:
             sizes = rows.numbers("image_sizes", image_sizes, (len(all_images), 2))
             invalid = (sizes <= 0) | np.isinf(sizes)
             rows.refuse("image_sizes", sizes, invalid, "two positive numbers, or NaN if unknown")
-        for name, column in more.items():
-            if name in cls.__dataclass_fields__:
-                rows.fail(f"extra has a column {name}, which is a field of GroundTruth")
-            if column.dtype.kind == "f":
-                rows.refuse(name, column, ~np.isfinite(column), "a finite number")
         return cls(
             **common,
             image_sizes=sizes,
             area=areas,
             **marks,
-            extra=more,
+            extra={name: rows.extra(name, values) for name, values in (extra or {}).items()},
             listed={
                 name: rows.listed(name, pairs, all_images, ids)
                 for name, pairs in (listed or {}).items()
             },
             groups=rows.grouped(groups or {}, ids),
-            width_height=None if keypoints is None else rows.width_height(),
         )
 
 
@@ -488,13 +481,10 @@ class Detections(_Table):
         """
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
-        scores = np.full(rows.length, np.nan)
-        if score is not None:
-            scores = rows.numbers("score", score, (rows.length,))
-            rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
+        none = np.full(rows.length, np.nan)
         return cls(
             **rows.fields(None, None),
-            score=scores,
+            score=none if score is None else rows.finite("score", score),
             without_scores=score is None,
             area=rows.own_area if boxes is None else None,
         )
@@ -687,7 +677,9 @@ class _Rows(Columns):
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area = finite_boxes(self, box, box_format)
         self.notes = negative_size_notes(self, self.corners, self.box_area, box_format, as_is=as_is)
-        self._given = box, box_format
+        if "no_keypoints" in self.shapes:  # of ground truths: OKS needs the sizes as given
+            low = box[:, :2] if box_format == "xyxy" else 0
+            self.shapes["width_height"] = box[:, 2:] - low
 
     def fields(
         self, images: Sequence[Name] | None, classes: Sequence[Name] | Mapping[Name, str] | None
@@ -707,17 +699,20 @@ class _Rows(Columns):
             **self.shapes,
         }
 
-    def numbers_or_text(self, name: str, values: ArrayLike) -> NDArray[Any]:
-        """Return a further column, (n,) float64 or str."""
+    def extra(self, name: str, values: ArrayLike) -> NDArray[Any]:
+        """Return a further column of ground truths, (n,) float64 or str."""
+        if name in GroundTruth.__dataclass_fields__:
+            self.fail(f"extra has a column {name}, which is a field of GroundTruth")
         column = self._shaped(name, values, (self.length,))
         if len(column) and all(isinstance(value, str) for value in column.tolist()):
             return column.astype(np.str_)
-        return self.numbers(name, values, (self.length,))
+        return self.finite(name, values)
 
-    def width_height(self) -> Floats:
-        """Return width and height of each box as given, (n, 2)."""
-        box, box_format = self._given
-        return box[:, 2:] - box[:, :2] if box_format == "xyxy" else box[:, 2:].copy()
+    def finite(self, name: str, values: ArrayLike) -> Floats:
+        """Return finite numbers, (n,)."""
+        column = self.numbers(name, values, (self.length,))
+        self.refuse(name, column, ~np.isfinite(column), "a finite number")
+        return column
 
     def indices(self, subject: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each row of `column`."""
