@@ -785,10 +785,8 @@ class Protocol(ProtocolBase):
 
         Within :data:`SAME_THRESHOLD`: linspace(.5, .95, 10)[8] is 0.8999999999999999 (quirk 8).
         """
-        for index, value in enumerate(self.iou_thresholds):
-            if abs(value - threshold) < SAME_THRESHOLD:
-                return index
-        return None
+        close = (abs(value - threshold) < SAME_THRESHOLD for value in self.iou_thresholds)
+        return next((index for index, same in enumerate(close) if same), None)
 
     def only_metric(self, metric: Any) -> "Protocol":
         """Return the protocol reduced to what one metric needs, with no other metric.

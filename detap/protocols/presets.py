@@ -183,13 +183,10 @@ _preset(
 )
 _preset(
     "dota",
+    "voc2007-py",
     iou_type="polygon",
-    strict_iou=True,
-    ignore_flags=("difficult",),
-    interpolation="11-point",
-    recall_grid="arange",
+    inclusive_pixels=False,
     absent_class="zero",
-    primary_metric="mAP",
     source="CAPTAIN-WHU/DOTA_devkit 9938855, dota_evaluation_task1.py",
     tolerance=1e-9,
     residue="rounding of its IoU, and " + _TIES,

@@ -111,11 +111,9 @@ class Classification(_AtK):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        levels = len(RECALL_GRIDS[self.recall_grid])
         if self.curve in ("11-point", "101-point") and self.recall_levels is None:
-            raise UsageError(
-                f"recall_grid {self.recall_grid!r} has {levels} levels, not {self.curve}"
-            )
+            levels = f"{len(RECALL_GRIDS[self.recall_grid])} levels, not {self.curve}"
+            raise UsageError(f"recall_grid {self.recall_grid!r} has {levels}")
 
     @property
     def recall_levels(self) -> tuple[float, ...] | None:
