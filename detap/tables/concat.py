@@ -18,7 +18,6 @@ from detap.errors import InputError, Note, Problem
 from detap.tables.columns import indices_in, ordered, reindexed
 from detap.tables.detection import (
     SAMPLED_IMAGES,
-    CategorySample,
     Detections,
     Floats,
     GroundTruth,
@@ -84,13 +83,16 @@ def join_detections(
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
     names = tuple(map(named.__getitem__, ids))
-    sample = merged_samples(table.categories for table in tables)
-    without_scores = not any(table.has_scores for table in tables)
-    more = {"categories": sample, "without_scores": without_scores}
+    sample = sorted(dict(item for table in tables for item in table.categories).items())
     responses = [table.responses for table in tables if table.responses is not None]
-    if responses:
-        more["responses"] = reduce(ResponseCounts.joined, responses)
-    joined = stacked(tables, images, (ids, names), **more)
+    joined = stacked(
+        tables,
+        images,
+        (ids, names),
+        categories=tuple(sample[:SAMPLED_IMAGES]),
+        without_scores=not any(table.has_scores for table in tables),
+        responses=reduce(ResponseCounts.joined, responses) if responses else None,
+    )
     if not _interleave(joined.image, tables):
         return joined
     by_image = joined.select(np.argsort(joined.image, kind="stable"))
@@ -292,9 +294,3 @@ def _joined(tables: Sequence[Table], name: str, columns: Sequence[NDArray[Any]])
             message = f"objects have {column.shape[1]} {name}, but {width[0]} in {first}"
             raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
     return np.concatenate(columns)
-
-
-def merged_samples(shards: Iterable[CategorySample]) -> CategorySample:
-    """Merge the samples of shards."""
-    merged = dict(item for shard in shards for item in shard)
-    return tuple(sorted(merged.items())[:SAMPLED_IMAGES])
