@@ -220,12 +220,10 @@ def check_threads(threads: int | None) -> None:
 
 def name_of(value: object) -> Name | None:
     """Convert a name to int or str; return None if it is neither."""
-    if isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, int | np.integer):
-        return int(value)
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
     if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < EXACT:
         return int(value)
     return None
