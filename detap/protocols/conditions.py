@@ -65,19 +65,14 @@ def _checked(node: ast.expr) -> ast.expr:
 
 
 def _operand(node: ast.expr) -> ast.expr:
-    sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         sign, number = (-1 if isinstance(node.op, ast.USub) else 1), node.operand
         if isinstance(number, ast.Constant) and isinstance(number.value, int | float):
             return ast.Constant(sign * number.value)
     if isinstance(node, ast.Name):
         return node
-    if isinstance(node, ast.Constant) and (isinstance(node.value, str) or _is_number(node.value)):
+    if isinstance(node, ast.Constant) and type(node.value) in (str, int, float):
         return node
     raise ValueError(
         f"{ast.unparse(node)!r} is not an attribute, a number or a quoted string; {_EXAMPLE}"
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
