@@ -53,7 +53,7 @@ class _Masks:
         if isinstance(values, Masks):
             return values
         values = as_array(values)
-        if hasattr(values, "shape") or hasattr(values, "__array__"):
+        if _is_array(values):
             return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
             columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
@@ -70,12 +70,16 @@ class _Masks:
         return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
 
 
+def _is_array(values: Any) -> bool:
+    return hasattr(values, "shape") or hasattr(values, "__array__")
+
+
 def _of_row(columns: Columns, value: Any, location: str) -> Masks:
     """Return the mask of a row."""
     if isinstance(value, Mapping):
         return _run_lengths(columns, value, location)
     value = as_array(value)
-    if not (hasattr(value, "shape") or hasattr(value, "__array__")):
+    if not _is_array(value):
         columns.fail(f"masks is a {type(value).__name__}", _FORMS, location)
     array = columns.array("masks", value)
     if array.ndim != 2:
