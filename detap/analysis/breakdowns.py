@@ -4,10 +4,11 @@ Ground truths are grouped by their own box, detections by theirs: recall is of a
 truths, precision of its detections.
 """
 
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from detap.evaluation.results import Result
 from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts
+Group = NDArray[np.int64]
 
 SIZES = (0.0, 16.0, 32.0, 64.0, 96.0, 192.0, inf)
 """Square roots of areas, in pixels; COCO's small ends at 32, its medium at 96."""
@@ -86,108 +88,67 @@ def breakdowns(
 ) -> Breakdowns:
     """Compute recall and precision by size, aspect ratio, crowding and position."""
     results = MatchResults.of(result, iou)
-    parts = breakdowns_by_score(results, np.array([-inf if score is None else score]))
-
-    def first(part: Breakdown) -> Breakdown:
-        return replace(
-            part,
-            matched=part.matched[:, 0],
-            detections=part.detections[:, 0],
-            true_positives=part.true_positives[:, 0],
-        )
-
-    return Breakdowns(
-        iou=results.iou,
-        score_threshold=score,
-        size=first(parts["size"]),
-        aspect_ratio=first(parts["aspect_ratio"]),
-        crowding=first(parts["crowding"]),
-        position=first(parts["position"]) if "position" in parts else None,
-    )
+    parts: dict[str, Any] = {"position": None}
+    for name, part in breakdowns_by_score(results, _thresholds(score)).items():
+        columns = ("matched", "detections", "true_positives")
+        parts[name] = replace(part, **{column: getattr(part, column)[:, 0] for column in columns})
+    return Breakdowns(iou=results.iou, score_threshold=score, **parts)
 
 
 def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Breakdown]:
-    """Compute the breakdowns at each of some score thresholds."""
-    parts = _Parts(results, scores)
-    detections, ground_truths = parts.detections, parts.ground_truths
+    """Compute the breakdowns at each of n descending score thresholds: counts are (B, n)."""
+    scored, right = results.scored, results.true_positive
+    step = _first_steps(results.boxes[0].score, scores)
+    truth_step = np.full(len(results.positive), len(scores))  # of the matching detection
+    truth_step[results.matched_gt[right]] = step[right]
+
+    def part(groups: Sequence[str], of_detections: Group, of_truth: Group) -> Breakdown:
+        bins = len(groups)
+        counted = of_truth[results.positive & (of_truth >= 0)]
+        return Breakdown(
+            groups=tuple(groups),
+            ground_truths=np.bincount(counted, minlength=bins),
+            matched=_counts(of_truth, truth_step, bins, len(scores)),
+            detections=_counts(of_detections[scored], step[scored], bins, len(scores)),
+            true_positives=_counts(of_detections[right], step[right], bins, len(scores)),
+        )
+
+    def between(edges: Sequence[float], of_detections: Values, of_truth: Values) -> Breakdown:
+        names = [
+            f"{low:.3g}-{'' if high == inf else f'{high:.3g}'}" for low, high in pairwise(edges)
+        ]
+        values = of_detections, of_truth
+        return part(names, *(np.searchsorted(edges[1:-1], each, side="right") for each in values))
+
     everything = results if results.all_classes is None else results.all_classes[0]
     crowded = everything.boxes[1].image[everything.positive]
     crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
     edge = 1.0 if results.protocol.inclusive_pixels else 0.0
-    position = parts.by_place(results.run.ground_truth.image_sizes)
-    return {
-        "size": parts.between(SIZES, _side(detections), _side(ground_truths)),
-        "aspect_ratio": parts.between(
-            RATIOS, _ratio(detections, edge), _ratio(ground_truths, edge)
-        ),
-        "crowding": parts.between(COUNTS, crowd[detections.image], crowd[ground_truths.image]),
-        **({} if position is None else {"position": position}),
+    parts = {
+        "size": between(SIZES, *map(_side, results.boxes)),
+        "aspect_ratio": between(RATIOS, *(_ratio(boxes, edge) for boxes in results.boxes)),
+        "crowding": between(COUNTS, *(crowd[boxes.image] for boxes in results.boxes)),
     }
+    sizes = results.run.ground_truth.image_sizes
+    if sizes is not None and not np.isnan(sizes).any(axis=1).all():
+        parts["position"] = part(POSITIONS, *(_ninth(boxes, sizes) for boxes in results.boxes))
+    return parts
 
 
-class _Parts:
-    """Counts of detections and ground truths by group, without ignored ones."""
-
-    def __init__(self, results: MatchResults, scores: Floats) -> None:
-        detections, self.ground_truths = results.boxes
-        rows = np.flatnonzero(results.scored)
-        self.detections = Boxes._make(column[rows] for column in detections)
-        self.right = results.true_positive[rows]
-        self.positive = results.positive
-        self.steps = _Steps(detections.score[rows], scores)
-        # The step of the matching detection of each ground truth.
-        self.truth_steps = self.steps.none(len(self.positive))
-        self.truth_steps.first[results.matched_gt[rows[self.right]]] = self.steps.first[self.right]
-
-    def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
-        inner = np.array(edges[1:-1])
-        return self.counted(
-            tuple(
-                f"{low:.3g}-" + ("" if high == inf else f"{high:.3g}")
-                for low, high in pairwise(edges)
-            ),
-            np.searchsorted(inner, detection, side="right"),
-            np.searchsorted(inner, truth, side="right"),
-        )
-
-    def by_place(self, sizes: Floats | None) -> Breakdown | None:
-        if sizes is None or np.isnan(sizes).any(axis=1).all():
-            return None
-        return self.counted(
-            POSITIONS, _ninth(self.detections, sizes), _ninth(self.ground_truths, sizes)
-        )
-
-    def counted(
-        self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]
-    ) -> Breakdown:
-        counted, bins = truth[self.positive], len(groups)
-        return Breakdown(
-            groups=groups,
-            ground_truths=np.bincount(counted[counted >= 0], minlength=bins),
-            matched=self.truth_steps.counts(truth, bins),
-            detections=self.steps.counts(detection, bins),
-            true_positives=self.steps.counts(np.where(self.right, detection, -1), bins),
-        )
+def _thresholds(score: float | None) -> Floats:
+    return np.array([-inf if score is None else score])
 
 
-class _Steps:
-    """The first of n falling score thresholds that each of some scores reaches; n if none."""
+def _first_steps(score: Floats, scores: Floats) -> Group:
+    """Return the first of n falling score thresholds that each score reaches; n if none."""
+    return np.searchsorted(-scores, -score)
 
-    def __init__(self, score: Floats, scores: Floats) -> None:
-        self.count = len(scores)
-        self.first = np.searchsorted(-scores, -score)
 
-    def none(self, count: int) -> "_Steps":
-        """Return the steps of scores that reach no threshold."""
-        steps = copy(self)
-        steps.first = np.full(count, self.count)
-        return steps
-
-    def counts(self, group: NDArray[np.int64], bins: int) -> Counts:
-        """Count the members of groups at each threshold, (bins, n) int64; -1 is no group."""
-        cells = (group * (self.count + 1) + self.first)[group >= 0]
-        counts = np.bincount(cells, minlength=bins * (self.count + 1))
-        return np.cumsum(counts.reshape(bins, self.count + 1)[:, :-1], axis=1)
+def _counts(group: Group, step: Group, bins: int, steps: int) -> Counts:
+    """Count the members of groups at each threshold, (bins, steps) int64; -1 is no group."""
+    cells = (group * (steps + 1) + step)[group >= 0]
+    counts = np.bincount(cells, minlength=bins * (steps + 1))
+    return np.cumsum(counts.reshape(bins, steps + 1)[:, :-1], axis=1)
 
 
 def score_histogram(
@@ -201,11 +162,12 @@ def score_histogram(
     low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    return _histogram(
-        score[results.true_positive],
-        score[results.false_positive],
-        np.linspace(low, high, bins + 1),
+    edges = np.linspace(low, high, bins + 1)
+    right, wrong = (
+        np.histogram(score[rows], edges)[0]
+        for rows in (results.true_positive, results.false_positive)
     )
+    return Histogram(edges=edges, true_positives=right, false_positives=wrong)
 
 
 def iou_histogram(
@@ -219,8 +181,7 @@ def iou_histogram(
     # For a true positive it is the IoU with its match, for a false positive the largest IoU with a
     # ground truth of its class that is not ignored.
     results = MatchResults.of(result, iou)
-    scores = np.array([-inf if score is None else score])
-    histogram = iou_histogram_by_score(results, scores, bins=bins)
+    histogram = iou_histogram_by_score(results, _thresholds(score), bins=bins)
     return replace(
         histogram,
         true_positives=histogram.true_positives[:, 0],
@@ -240,20 +201,14 @@ def iou_histogram_by_score(
     def counts(rows: NDArray[np.integer], values: Floats) -> Counts:
         # An IoU may round to more than 1.
         group = np.searchsorted(edges, np.clip(values, 0.0, 1.0), side="right") - 1
-        return _Steps(score[rows], scores).counts(np.minimum(group, bins - 1), bins)
+        steps = _first_steps(score[rows], scores)
+        return _counts(np.minimum(group, bins - 1), steps, bins, len(scores))
 
     return Histogram(
         edges=edges,
         true_positives=counts(right, results.matched_similarity(right)),
         false_positives=counts(wrong, near.same_class_similarity),
     )
-
-
-def _histogram(right: Floats, wrong: Floats, edges: Floats) -> Histogram:
-    def counts(values: Floats) -> Counts:
-        return np.histogram(values, edges)[0]
-
-    return Histogram(edges=edges, true_positives=counts(right), false_positives=counts(wrong))
 
 
 def _side(boxes: Boxes) -> Floats:
@@ -268,7 +223,7 @@ def _ratio(boxes: Boxes, edge: float) -> Floats:
     return out
 
 
-def _ninth(boxes: Boxes, sizes: Floats) -> NDArray[np.int64]:
+def _ninth(boxes: Boxes, sizes: Floats) -> Group:
     """Return the image region of each box's center, or -1 without a size."""
     size = sizes[boxes.image]
     known: Flags = np.all(size > 0, axis=1)
