@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.match_results import ratios
 from detap.core.arrays import Boxes
 from detap.core.assignment import Candidates, assign, candidates
 from detap.errors import InputError, Note, Problem
+from detap.metrics.metric import ratios
 from detap.tables.columns import indices_in, ordered
 from detap.tables.detection import Floats, GroundTruth, Integers, Name
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.match_results import Counts, MatchResults, ratios
+from detap.analysis.match_results import Counts, MatchResults
 from detap.core.arrays import Boxes
 from detap.display import Brief, Displayed
 from detap.evaluation.results import Result
+from detap.metrics.metric import ratios
 from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts

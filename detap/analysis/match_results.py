@@ -179,13 +179,6 @@ def ground_truth_index(
     )
 
 
-def ratios(part: Counts, whole: Counts) -> Floats:
-    """Divide counts elementwise, (n,) float64; NaN for a divisor of 0."""
-    out: Floats = np.full(len(part), np.nan)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
-
-
 def threshold_of(protocol: Protocol, iou: float | None) -> int:
     """Return the index of an IoU threshold in a protocol."""
     protocol.require_score_matching(NOT_ANALYZED)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.match_results import Counts, MatchResults, ratios, threshold_of
+from detap.analysis.match_results import Counts, MatchResults, threshold_of
 from detap.core.match_table import MatchTable
 from detap.display import Brief, Displayed
 from detap.errors import UsageError
@@ -59,8 +59,8 @@ class Point:
         return self._number("false-positives-per-image")
 
     def _number(self, name: str) -> float:
-        counts = (self.true_positives, self.false_positives, self.false_negatives)
-        return AT_THRESHOLD[name].of_counts(*counts, self.images)
+        counts = self.true_positives, self.false_positives, self.false_negatives, self.images
+        return float(AT_THRESHOLD[name].of_counts(*map(np.asarray, counts)))
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -76,26 +76,27 @@ class Sweep(Brief):
     @property
     def precision(self) -> Floats:
         """At each threshold, (n,) float64."""
-        return ratios(self.true_positives, self.true_positives + self.false_positives)
+        return self._metric("precision")
 
     @property
     def recall(self) -> Floats:
         """At each threshold, (n,) float64; NaN without ground truths."""
-        return ratios(self.true_positives, np.full(len(self.score), self.positives))
+        return self._metric("recall")
 
     @property
     def f1(self) -> Floats:
         """At each threshold, (n,) float64."""
-        return ratios(2 * self.true_positives, self._f1_denominator)
-
-    @property
-    def _f1_denominator(self) -> Counts:
-        return self.positives + self.true_positives + self.false_positives
+        return self._metric("F1")
 
     @property
     def false_positives_per_image(self) -> Floats:
         """At each threshold, (n,) float64; NaN without images."""
-        return ratios(self.false_positives, np.full(len(self.score), self.images))
+        return self._metric("false-positives-per-image")
+
+    def _metric(self, name: str) -> Floats:
+        right, wrong = self.true_positives, self.false_positives
+        counts = right, wrong, self.positives - right, np.array(self.images)
+        return AT_THRESHOLD[name].of_counts(*counts)
 
     def point(self, index: int) -> Point:
         """Return the point at a candidate, by its index."""
@@ -118,10 +119,8 @@ class Sweep(Brief):
             return self._point(float("nan"), -1)
         f1 = self.f1
         close = np.flatnonzero(f1 >= f1.max() * (1 - _ROUNDING))
-        numerators, denominators = (
-            self.true_positives[close].tolist(),
-            self._f1_denominator[close].tolist(),
-        )
+        denominators = self.positives + self.true_positives + self.false_positives
+        numerators, denominators = self.true_positives[close].tolist(), denominators[close].tolist()
         first = 0
         for index in range(1, len(close)):
             if numerators[index] * denominators[first] > numerators[first] * denominators[index]:

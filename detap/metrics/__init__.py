@@ -50,7 +50,6 @@ __all__ = [
     "metric_named",
     "named",
     "named_of_class",
-    "of_jaccard_counts",
     "of_matched_iou",
     "summary",
 ]
@@ -139,16 +138,6 @@ def of_matched_iou(protocol: Protocol) -> dict[AreaIouPair, MetricSpec]:
         for area, threshold in sorted(by_pair)
         if threshold is not None
     }
-
-
-def of_jaccard_counts(protocol: Protocol) -> dict[int, MetricSpec]:
-    """Return a listed Jaccard index for each IoU threshold of one; the thresholds are sorted."""
-    specs = {
-        spec.threshold: spec
-        for spec in summary(protocol)
-        if isinstance(spec.metric, JaccardIndex) and spec.threshold is not None
-    }
-    return {threshold: specs[threshold] for threshold in sorted(specs)}
 
 
 def after_matching() -> frozenset[str]:

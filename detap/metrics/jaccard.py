@@ -42,7 +42,7 @@ class JaccardIndex(Metric):
 
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
-        every_image_once = np.ones((1, len(result.images)), np.uint8)
+        every_image_once = np.ones((1, result.match_table.images), np.uint8)
         return self._values(result, spec, every_image_once)[:, 0]
 
     def resample(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.core.curves import mean_of_defined
 from detap.core.interpolated import Interpolated
@@ -32,22 +33,6 @@ class MatchedResult(typing.Protocol):
     @property
     def protocol(self) -> Protocol:
         """The protocol."""
-
-    @property
-    def images(self) -> Sequence[Any]:
-        """The images."""
-
-    @property
-    def classes(self) -> Sequence[Any]:
-        """The K classes."""
-
-    @property
-    def ground_truths(self) -> Counts:
-        """The number of ground truths of each class."""
-
-    @property
-    def true_positives(self) -> Counts:
-        """The number of true positives of each class."""
 
     @property
     def average_precision(self) -> Floats:
@@ -229,6 +214,13 @@ class Accumulated(Metric):
         return list(values)
 
 
+def ratios(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+    """Divide elementwise; NaN for a divisor of 0."""
+    quotients = np.full(part.shape, np.nan)
+    np.divide(part, whole, out=quotients, where=whole > 0)
+    return quotients
+
+
 def mean_of_classes(result: MatchedResult, values: Floats) -> float:
     """Compute the mean of (..., K) values over the classes with a defined value."""
     if result.protocol.class_mean == "images":
@@ -247,9 +239,7 @@ def mean_over_classes(by_class: Floats, images: Counts | None = None) -> Floats:
     sums: Floats = np.where(defined, by_class if images is None else by_class * images, 0.0).sum(
         axis=0
     )
-    means = np.full(len(sums), np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means
+    return ratios(sums, counts)
 
 
 def mean_over_thresholds(values: Floats) -> Floats:

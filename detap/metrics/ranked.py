@@ -202,7 +202,8 @@ class Ranked(Metric):
         result: MatchedResult, weights: NDArray[Any], specs: Sequence[MetricSpec]
     ) -> list[Floats]:
         """Compute metrics in resamples of weights (B, I): a (K, B) array each."""
-        tables = [np.full((len(result.classes), len(weights)), np.nan) for _ in specs]
+        shape = result.match_table.classes, len(weights)
+        tables = [np.full(shape, np.nan) for _ in specs]
         same: dict[tuple[int, int | None], list[int]] = {}
         for q, spec in enumerate(specs):
             same.setdefault((spec.area, spec.threshold), []).append(q)

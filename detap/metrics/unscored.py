@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.resampling import Weights
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.metric import (
     MatchedResult,
     Metric,
@@ -19,6 +20,7 @@ from detap.metrics.metric import (
     Specs,
     mean_over_classes,
     metric_spec,
+    ratios,
 )
 from detap.protocols import Protocol
 from detap.protocols.summary import percent
@@ -37,19 +39,16 @@ class _Counts(NamedTuple):
     total_iou: Floats  # of the true positives
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN if the denominator is 0."""
-    quotient = np.full(numerator.shape, np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
+def _at_threshold(name: str) -> Callable[[_Counts], Floats]:
+    of_counts = AT_THRESHOLD[name].of_counts
+    return lambda counts: of_counts(counts.true, counts.false, counts.missed, None)
 
 
-def _f1(counts: _Counts) -> Floats:
-    return _ratio(2 * counts.true, 2 * counts.true + counts.false + counts.missed)
+_f1 = _at_threshold("F1")
 
 
 def _mean_iou(counts: _Counts) -> Floats:
-    return _ratio(counts.total_iou, counts.true)
+    return ratios(counts.total_iou, counts.true)
 
 
 class Unscored(Metric):
@@ -148,8 +147,8 @@ def _mean_of_several(protocol: Protocol) -> list[int | None]:
 
 UNSCORED: list[Metric] = [
     Unscored("F1", "F1 of precision and recall", _f1),
-    Unscored("P", "precision", lambda counts: _ratio(counts.true, counts.true + counts.false)),
-    Unscored("R", "recall", lambda counts: _ratio(counts.true, counts.true + counts.missed)),
+    Unscored("P", "precision", _at_threshold("precision")),
+    Unscored("R", "recall", _at_threshold("recall")),
     Unscored("F1", "F1 at IoU 0.75", _f1, listed=_at_75, scope="overall"),
     Unscored("mF1", "mean F1 over IoU thresholds", _f1, listed=_mean_of_several, scope="overall"),
     MeanOverClasses("macro-F1", "mean F1 of the classes", _f1, scope="overall"),
