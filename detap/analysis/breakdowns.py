@@ -207,7 +207,7 @@ def iou_histogram_by_score(
 
     return Histogram(
         edges=edges,
-        true_positives=counts(right, results.matched_similarity(right)),
+        true_positives=counts(right, results.matched_similarity[right]),
         false_positives=counts(wrong, near.same_class_similarity),
     )
 

@@ -100,8 +100,7 @@ def calibration(
     score = detections.score[rows]
     _check_scores(score)
     right = results.true_positive[rows]
-    overlap = np.zeros(len(rows))
-    overlap[right] = results.matched_similarity(rows[right])
+    overlap = np.where(right, results.matched_similarity[rows], 0.0)
     label, classes = detections.label[rows], len(results.classes)
     return Calibration(
         iou=results.iou,

@@ -148,7 +148,7 @@ def errors(
 
 
 class _Analysis:
-    """Error types of detections, and AP after fixing each type."""
+    """Error types of detections, and AP by class before and after fixing each type."""
 
     def __init__(self, results: MatchResults, convention: Convention, wrong: Flags) -> None:
         self.results = results
@@ -171,20 +171,41 @@ class _Analysis:
         self.fixing = results.match_table.best_of_groups(
             candidates[unmatched_target], target[unmatched_target], len(self.unmatched)
         )
+        self.levels = np.array(results.protocol.recall_levels)
+        rows = results.match_table.ranking.rows
+        self.ranked_kind = self.kind[rows]
+        self.typed = self._of_classes()
+        self.ranked_kind[~results.false_positive[rows]] = -1
+        self.false = self._of_classes()
+        positions = np.flatnonzero(results.true_positive[rows]).astype(np.int32)
+        labels = results.boxes[0].label[rows[positions]]
+        self._rank(positions, labels, np.full(len(positions), -1, np.int8))
+        detected = results.by_class(results.boxes[0].label) > 0
+        self.before = averages_of_absent(results.protocol, detected)  # without ground truths
+        self.before = self._after(None)
+        if convention == "tidecv":  # tidecv ranks errors first among tied scores
+            positions = self._ends_of_ties(positions)
+        fixed_labels = results.boxes[1].label[self.target[self.fixing]]
+        fixed_positions = results.match_table.rank_positions(self.fixing, fixed_labels)
+        kind = np.append(np.full(len(positions), -1, np.int8), self.kind[self.fixing])
+        positions = np.concatenate([positions, fixed_positions])
+        labels = np.concatenate([labels, fixed_labels])
+        # Nearly sorted: a stable sort of one key is much faster than a lexsort of two.
+        order = np.argsort(labels * (len(rows) + np.int64(1)) + positions, kind="stable")
+        self._rank(positions[order], labels[order], kind[order])
 
     def errors(self, labels: Sequence[int] | None = None) -> Errors:
         """Return the errors with metrics of some classes and the rows of all."""
         results, chosen = self.results, slice(None) if labels is None else list(labels)
-        fixes = _Repairs(self)
         missed, unmatched = (
             results.by_class(results.boxes[1].label[rows]) for rows in (self.missed, self.unmatched)
         )
-        false = fixes.false.sum(axis=0)
-        count_by_class = np.array([*fixes.typed, missed, false, unmatched], np.int64)[:, chosen]
+        false = self.false.sum(axis=0)
+        count_by_class = np.array([*self.typed, missed, false, unmatched], np.int64)[:, chosen]
         fixes_target = np.zeros(len(self.kind), np.bool_)
         fixes_target[self.fixing] = True
-        before = fixes.before[chosen]
-        changed = np.array([fixes.after(k) for k in range(len(TYPES))])[:, chosen]
+        before = self.before[chosen]
+        changed = np.array([self._after(k) for k in range(len(TYPES))])[:, chosen]
         change = np.array([mean_of_defined(after) for after in changed]) - mean_of_defined(before)
         if self.convention == "tidecv":
             change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
@@ -206,44 +227,6 @@ class _Analysis:
             unmatched=self.unmatched,
         )
 
-
-class _Repairs:
-    """AP by class, before and after fixing errors."""
-
-    def __init__(self, analysis: _Analysis) -> None:
-        results = analysis.results
-        self.results, self.analysis = results, analysis
-        self.levels = np.array(results.protocol.recall_levels)
-        rows = results.match_table.ranking.rows
-        self.kind = analysis.kind[rows]
-        self.typed = self._of_classes()
-        self.kind[~results.false_positive[rows]] = -1
-        self.false = self._of_classes()
-        positions = np.flatnonzero(results.true_positive[rows]).astype(np.int32)
-        labels = results.boxes[0].label[rows[positions]]
-        self._rank(positions, labels, np.full(len(positions), -1, np.int8))
-        detected = results.by_class(results.boxes[0].label) > 0
-        self.before = averages_of_absent(results.protocol, detected)  # without ground truths
-        self.before = self.after(None)
-        if analysis.convention == "tidecv":  # tidecv ranks errors first among tied scores
-            positions = self._ends_of_ties(positions)
-        self._rank(*self._with_fixed(positions, labels))
-
-    def _with_fixed(
-        self, positions: Integers, labels: Integers
-    ) -> tuple[Integers, Integers, NDArray[np.int8]]:
-        fixing = self.analysis.fixing
-        target_labels = self.results.boxes[1].label[self.analysis.target[fixing]]
-        labels = np.concatenate([labels, target_labels])
-        positions = np.concatenate(
-            [positions, self.results.match_table.rank_positions(fixing, target_labels)]
-        )
-        kind = np.full(len(positions), -1, np.int8)
-        kind[len(positions) - len(fixing) :] = self.analysis.kind[fixing]
-        # Nearly sorted: a stable sort of one key is much faster than a lexsort of two.
-        order = np.argsort(labels * (len(self.kind) + np.int64(1)) + positions, kind="stable")
-        return positions[order], labels[order], kind[order]
-
     def _rank(self, positions: Integers, labels: Integers, fixed: NDArray[np.int8]) -> None:
         """Take what is relevant: always (-1), or where errors of a type are repaired."""
         self.labels, self.repaired = labels, fixed
@@ -255,7 +238,7 @@ class _Repairs:
     def _above(self, begin: Integers, positions: Integers) -> Integers:
         start = self.results.match_table.ranking.start
         above = np.zeros((_MISSED, len(positions)), np.int32)
-        count_above(self.kind, start, begin, positions, above)
+        count_above(self.ranked_kind, start, begin, positions, above)
         return above
 
     def _of_classes(self) -> Integers:
@@ -272,36 +255,30 @@ class _Repairs:
         after = np.flatnonzero(ends).astype(np.int32)
         return after[np.searchsorted(after, positions, side="right")]
 
-    def after(self, error_type: int | None) -> Floats:
-        """Compute the AP of each class after fixing a type, (K,) float64."""
+    def _after(self, error_type: int | None) -> Floats:
+        """Compute the AP of each class after fixing a type, (K,) float64; NaN if undefined."""
         hits, false = self.above.sum(axis=0, dtype=np.int32), self.false.sum(axis=0)
         positives = self.results.ground_truth_counts
         selected = self.repaired < 0
         if error_type == _FALSE_POSITIVES:  # deleted, they rank above no true positive
             hits[:] = 0
         elif error_type in (_MISSED, _FALSE_NEGATIVES):
-            unmatched = self.analysis.missed if error_type == _MISSED else self.analysis.unmatched
+            unmatched = self.missed if error_type == _MISSED else self.unmatched
             positives = positives - self.results.by_class(self.results.boxes[1].label[unmatched])
         elif error_type is not None:
             hits -= self.above[error_type]
             false -= self.false[error_type]
             selected |= self.repaired == error_type
-        return self._precision(hits[selected], self.labels[selected], false, positives)
-
-    def _precision(
-        self, hits: Integers, labels: Integers, false: Counts, positives: Counts
-    ) -> Floats:
-        """Compute the AP of each class, (K,) float64; NaN if undefined."""
-        protocol, begin = self.results.protocol, self._begin(labels)
+        protocol, begin = self.results.protocol, self._begin(self.labels[selected])
         values = average_precisions(
-            hits,
+            hits[selected],
             begin,
             positives,
             levels=self.levels if len(self.levels) else None,
             summing=protocol.summing,
             precision_eps=protocol.precision_eps,
         )
-        if self.analysis.convention == "tidecv":
+        if self.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
         # A class left without ground truths by a fix keeps its AP.

@@ -40,16 +40,10 @@ def worst_images(
     results: MatchResults, *, score: float | None = None, max_count: int
 ) -> WorstImages:
     """Return the images with the most false positives and false negatives."""
-    detections, ground_truths = results.boxes
-    kept = (
-        np.ones(len(results.matched_gt), np.bool_) if score is None else detections.score >= score
-    )
-    matched = np.zeros(len(results.positive), np.bool_)
-    matched[results.matched_gt[kept & results.true_positive]] = True
-    false_positives = np.bincount(
-        detections.image[kept & results.false_positive], minlength=results.images
-    )
-    missed = np.bincount(ground_truths.image[results.positive & ~matched], minlength=results.images)
+    results = results.above(score)
+    (of_detections, of_truth), size = (boxes.image for boxes in results.boxes), results.images
+    false_positives = np.bincount(of_detections[results.false_positive], minlength=size)
+    missed = np.bincount(of_truth[results.positive & ~results.matched], minlength=size)
     order = np.argsort(-(false_positives + missed), kind="stable")[:max_count]
     order = order[(false_positives + missed)[order] > 0]
     return WorstImages(order.astype(np.int32), false_positives[order], missed[order])

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from detap.core.arrays import Boxes
 from detap.core.match_table import MatchTable
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
-from detap.core.overlap import paired_overlaps
 from detap.display import Brief
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -139,20 +138,10 @@ class MatchResults(Brief):
         """Return the ranked detections of one class."""
         return self.match_table.ranking.of_class(label)
 
-    def matched_similarity(self, rows: NDArray[np.integer]) -> Floats:
-        """Return the IoU or OKS of detections with their matched ground truths."""
-        detections, ground_truths = self.boxes
-        matched = self.matched_gt[rows]
-        if self.run.pairs is not None:
-            return self.run.pairs.between(rows, matched)
-        return paired_overlaps(
-            detections.corners[rows],
-            ground_truths.corners[matched],
-            detection_areas=detections.overlap_area[rows],
-            truth_areas=ground_truths.overlap_area[matched],
-            crowd=self.run.crowd[matched],
-            inclusive_pixels=self.protocol.inclusive_pixels,
-        )
+    @cached_property
+    def matched_similarity(self) -> Floats:
+        """IoU or OKS of each detection with its matched ground truth, or 0, (N,) float64."""
+        return self.run.matched_iou(self.matched_gt)
 
     @cached_property
     def ground_truth_index(self) -> GroundTruthIndex:

@@ -66,7 +66,7 @@ def _related(results: MatchResults, types: Errors) -> tuple[Integers, Floats]:
     ground_truth, similarity = types.target.copy(), types.similarity.copy()
     matched = np.flatnonzero(results.matched_gt >= 0)
     ground_truth[matched] = results.matched_gt[matched]
-    similarity[matched] = results.matched_similarity(matched)
+    similarity[matched] = results.matched_similarity[matched]
     rows: Integers = np.flatnonzero(ground_truth < 0).astype(np.int32)
     nearest = results.ground_truth_index.nearest(
         results.boxes[0], rows, threads=results.run.threads
