@@ -95,7 +95,7 @@ def calibration(
         raise UsageError(f"{min(bins, localized_bins)} bins; calibration takes at least 1")
     results = MatchResults.of(result, iou)
     detections = results.boxes[0]
-    rows = results.ranked_by_class
+    rows = results.match_table.ranking.rows
     rows = rows[results.scored[rows]]
     score = detections.score[rows]
     _check_scores(score)

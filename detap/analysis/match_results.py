@@ -129,15 +129,6 @@ class MatchResults(Brief):
         """Detections within max dets by descending score, (n,) int32."""
         return self.match_table.by_score
 
-    @property
-    def ranked_by_class(self) -> Integers:
-        """Detections within max dets, by class and descending score, (n,) int32."""
-        return self.match_table.ranking.rows
-
-    def ranked(self, label: int) -> Integers:
-        """Return the ranked detections of one class."""
-        return self.match_table.ranking.of_class(label)
-
     @cached_property
     def matched_similarity(self) -> Floats:
         """IoU or OKS of each detection with its matched ground truth, or 0, (N,) float64."""

@@ -81,7 +81,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     if run.protocol.matching == "by-iou":
         ends = _ProposalOrders(run).ends(result)
     else:
-        ends = _Bounds(result, _tie_groups(run, result.match_table)).ends()
+        ends = _ends(result, _tie_groups(run, result.match_table))
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
     # Only accumulated metrics have bounds.
@@ -101,98 +101,93 @@ def _tie_groups(run: EvaluationRun, match_table: MatchTable) -> list[TieGroup]:
     return [group._replace(label=new[group.label]) for group in groups if new[group.label] >= 0]
 
 
-class _Bounds:
-    """The bounds of detections ranked by score."""
-
-    def __init__(self, result: Result, tie_groups: Sequence[TieGroup]) -> None:
-        self.result = result
-        self.protocol = result.protocol
-        self.match_table = result.match_table
-        self.positives = result.match_table.ground_truth_counts
-        self.tie_groups: list[list[TieGroup]] = [[] for _ in result.classes]
-        for tie_group in tie_groups:
-            self.tie_groups[tie_group.label].append(tie_group)
-
-    def ends(self) -> tuple[Result, Result]:
-        """Return the result with the lowest metrics and that with the highest."""
-        base = self.result
-        ends = tuple(
-            replace(
-                base,
-                average_precision=base.average_precision.copy(),
-                recall=base.recall.copy(),
-                _interpolated=base._interpolated.copy(),
-            )
-            for _ in range(2)
+def _ends(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
+    """Return the results with the lowest and highest metrics of detections ranked by score."""
+    low, high = (
+        replace(
+            result,
+            average_precision=result.average_precision.copy(),
+            recall=result.recall.copy(),
+            _interpolated=result._interpolated.copy(),
         )
-        label, score = self.match_table.label, self.match_table.score
-        order = np.lexsort((-score, label))
-        bounds = np.searchsorted(label[order], np.arange(len(self.tie_groups) + 1))
-        for k in range(len(self.tie_groups)):
-            self._bound_class(k, order[bounds[k] : bounds[k + 1]], ends)
-        return ends[0], ends[1]
+        for _ in range(2)
+    )
+    label, score = result.match_table.label, result.match_table.score
+    order = np.lexsort((-score, label))
+    bounds = np.searchsorted(label[order], np.arange(len(result.classes) + 1))
+    of_class: list[list[TieGroup]] = [[] for _ in result.classes]
+    for group in tie_groups:
+        of_class[group.label].append(group)
+    for k, groups in enumerate(of_class):
+        _bound_class(result, k, order[bounds[k] : bounds[k + 1]], groups, (low, high))
+    return low, high
 
-    def _bound_class(self, k: int, rows: Rows, ends: tuple[Result, ...]) -> None:
-        score = self.match_table.score[rows]
-        changed = np.diff(score, prepend=np.nan) != 0
-        level, scores = np.cumsum(changed) - 1, score[changed]
-        levels = [np.searchsorted(-scores, -tie_group.score) for tie_group in self.tie_groups[k]]
-        tie_group_of = np.full(self.match_table.images, -1)
-        tie_group_of[[tie_group.image for tie_group in self.tie_groups[k]]] = np.arange(len(levels))
-        group_index = tie_group_of[self.match_table.image[rows]]
-        can_change = np.array(
-            [(group.bounds_index >= 0).any(axis=1) for group in self.tie_groups[k]], np.bool_
+
+def _bound_class(
+    result: Result, k: int, rows: Rows, groups: Sequence[TieGroup], ends: Sequence[Result]
+) -> None:
+    """Write the bounds of a class, whose detections are some rows of the match table."""
+    match_table, protocol = result.match_table, result.protocol
+    score = match_table.score[rows]
+    changed = np.diff(score, prepend=np.nan) != 0
+    level, scores = np.cumsum(changed) - 1, score[changed]
+    levels = [np.searchsorted(-scores, -tie_group.score) for tie_group in groups]
+    tie_group_of = np.full(match_table.images, -1)
+    tie_group_of[[tie_group.image for tie_group in groups]] = np.arange(len(levels))
+    group_index = tie_group_of[match_table.image[rows]]
+    can_change = np.array([(group.bounds_index >= 0).any(axis=1) for group in groups], np.bool_)
+    positives = match_table.ground_truth_counts[:, k]
+    last = len(protocol.max_dets) - 1
+    for t, m in product(range(len(protocol.iou_thresholds)), range(last + 1)):
+        counted = match_table.max_dets_index[rows] <= m
+        changing: list[int] = []
+        if len(can_change):
+            counted &= ~((group_index >= 0) & can_change[group_index, t, m])
+            changing = np.flatnonzero(can_change[:, t, m]).tolist()
+        steady = np.flatnonzero(counted)
+        steady_rows = rows[steady]
+        for a in np.flatnonzero(positives).tolist():
+            hit = match_table.is_true_positive(a, t, steady_rows)
+            miss = ~hit & ~match_table.is_ignored(a, t, steady_rows)
+            tie_bounds = [
+                (levels[n], groups[n].bounds[int(groups[n].bounds_index[t, a, m])])
+                for n in changing
+            ]
+            hit_count = int(np.count_nonzero(hit))
+            least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
+            most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
+            ends[0].recall[t, k, a, m] = least / positives[a]
+            ends[1].recall[t, k, a, m] = most / positives[a]
+            if m < last:
+                continue
+            hits, misses = (
+                np.bincount(level[steady[flags]], minlength=len(scores)).cumsum()
+                for flags in (hit, miss)
+            )
+            for end, hits_of in zip(ends, (_late_hits, _early_hits), strict=True):
+                ranked = hits_of(hits, misses, tie_bounds)
+                _write(end, (t, k, a), ranked, int(positives[a]))
+
+
+def _write(
+    end: Result, index: tuple[int, int, int], hits: NDArray[np.int32], positives: int
+) -> None:
+    t, k, a = index
+    levels, summing = end.recall_levels, end.protocol.summing
+    guard = end.protocol.precision_eps
+    if end.protocol.interpolation == "101-point":  # AP is the mean of the precision
+        precision = curves.interpolated_precision(
+            hits, positives, levels, summing=summing, precision_eps=guard
         )
-        positives = self.positives[:, k]
-        last = len(self.protocol.max_dets) - 1
-        for t, m in product(range(len(self.protocol.iou_thresholds)), range(last + 1)):
-            counted = self.match_table.max_dets_index[rows] <= m
-            changing: list[int] = []
-            if len(can_change):
-                counted &= ~((group_index >= 0) & can_change[group_index, t, m])
-                changing = np.flatnonzero(can_change[:, t, m]).tolist()
-            steady = np.flatnonzero(counted)
-            steady_rows = rows[steady]
-            for a in np.flatnonzero(positives).tolist():
-                hit = self.match_table.is_true_positive(a, t, steady_rows)
-                miss = ~hit & ~self.match_table.is_ignored(a, t, steady_rows)
-                groups = [self.tie_groups[k][n] for n in changing]
-                bounds_of = [group.bounds[int(group.bounds_index[t, a, m])] for group in groups]
-                tie_bounds = [*zip([levels[n] for n in changing], bounds_of, strict=True)]
-                hit_count = int(np.count_nonzero(hit))
-                least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
-                most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
-                ends[0].recall[t, k, a, m] = least / positives[a]
-                ends[1].recall[t, k, a, m] = most / positives[a]
-                if m < last:
-                    continue
-                hits, misses = (
-                    np.bincount(level[steady[flags]], minlength=len(scores)).cumsum()
-                    for flags in (hit, miss)
-                )
-                for end, hits_of in zip(ends, (_late_hits, _early_hits), strict=True):
-                    ranked = hits_of(hits, misses, tie_bounds)
-                    self._write(end, (t, k, a), ranked, int(positives[a]))
-
-    def _write(
-        self, end: Result, index: tuple[int, int, int], hits: NDArray[np.int32], positives: int
-    ) -> None:
-        t, k, a = index
-        levels, summing = self.result.recall_levels, self.protocol.summing
-        guard = self.protocol.precision_eps
-        if self.protocol.interpolation == "101-point":  # AP is the mean of the precision
-            precision = curves.interpolated_precision(
-                hits, positives, levels, summing=summing, precision_eps=guard
-            )
-            end._interpolated.write(k, a, t, precision)
-        else:
-            end.average_precision[index] = curves.average_precision(
-                hits,
-                positives,
-                levels=levels if len(levels) else None,
-                summing=summing,
-                precision_eps=guard,
-            )
+        end._interpolated.write(k, a, t, precision)
+    else:
+        end.average_precision[index] = curves.average_precision(
+            hits,
+            positives,
+            levels=levels if len(levels) else None,
+            summing=summing,
+            precision_eps=guard,
+        )
 
 
 _BoundsByLevel = list[tuple[Rows, tuple[CountBounds, ...]]]
@@ -239,15 +234,14 @@ def _late_hits(hits: Rows, misses: Rows, tie_bounds: _BoundsByLevel) -> NDArray[
 
 
 class _Ranks(NamedTuple):
-    """Ranks of rows within their scope, and of the first and last row of their tie, (N,) each."""
+    """Ranks of the first and last row of the tie of each row, (N,) each."""
 
-    rank: Rows
     first: Rows
     last: Rows
 
 
 def _ranks(scope: Rows, score: Floats) -> _Ranks:
-    """Return the ranks of rows by descending score within each scope."""
+    """Return the ranks of ties by descending score within each scope."""
     order = np.lexsort((-score, scope))
     scope, score = scope[order], score[order]
     begin = np.searchsorted(scope, scope, side="left")
@@ -255,8 +249,8 @@ def _ranks(scope: Rows, score: Floats) -> _Ranks:
     starts_tie[1:] |= np.diff(score) != 0
     tie = np.cumsum(starts_tie) - 1
     first = np.flatnonzero(starts_tie)[tie] - begin
-    ranks = np.empty((3, len(order)), np.int64)
-    ranks[:, order] = np.arange(len(order)) - begin, first, first + np.bincount(tie)[tie] - 1
+    ranks = np.empty((2, len(order)), np.int64)
+    ranks[:, order] = first, first + np.bincount(tie)[tie] - 1
     return _Ranks(*ranks)
 
 
@@ -380,7 +374,7 @@ class _ImageClass:
         stops = [*self.starts[1:], len(self.rows)]
         for start, stop in zip(self.starts, stops, strict=True):
             row = self.rows[start]
-            first, last = (int(rank[row]) for rank in self.orders.rank[1:])
+            first, last = (int(rank[row]) for rank in self.orders.rank)
             size, tie_size = int(stop - start), last - first + 1
             admitted = min(max(limit - first, 0), tie_size)
             yield Tie(
