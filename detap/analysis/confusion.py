@@ -108,7 +108,6 @@ def confusion(
         unmatched = matched < 0
         free = results.positive.copy()
         free[matched[~unmatched]] = False
-        matched = matched.copy()
         if results.protocol.has_scores:
             matched[unmatched] = _claims(results, rows[unmatched], free, others_only=True)
         else:

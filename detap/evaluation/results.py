@@ -463,11 +463,7 @@ within_max_dets : (K,) int64
 
 
 def result_of(
-    run: EvaluationRun,
-    protocol: Protocol,
-    classes: tuple[str, ...],
-    scores: Scores,
-    notes: tuple[Note, ...],
+    run: EvaluationRun, protocol: Protocol, scores: Scores, notes: tuple[Note, ...]
 ) -> Result:
     """Return the result of scores."""
     average, interpolated = scores.average, scores.interpolated
@@ -479,7 +475,7 @@ def result_of(
         interpolated = interpolated.fill_undefined(absent)
     return Result(
         protocol=protocol,
-        classes=classes,
+        classes=run.classes,
         average_precision=average,
         recall=scores.recall,
         ground_truths=scores.counts[0],

@@ -317,4 +317,4 @@ def _rescored(result: Result, other: Protocol) -> Result:
     run = EvaluationRun(*tables, other, result._run.threads, prepared=True)
     if result.full is not None:
         run = SelectedClasses(run, [run.classes.index(name) for name in result.classes])
-    return result_of(run, other, run.classes, run.evaluate(), ())
+    return result_of(run, other, run.evaluate(), ())

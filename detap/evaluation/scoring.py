@@ -120,14 +120,14 @@ def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = Non
         scores = accumulate(result.match_table, params=params, threads=run.threads)
     if protocol.matches_by_limit:
         scores = scores._replace(recall=result.recall)
-    reaccumulated = result_of(run, protocol, result.classes, scores, result.notes)
+    reaccumulated = result_of(run, protocol, scores, result.notes)
     return replace(reaccumulated, selection=result.selection)
 
 
 def name_scores(run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
     """Return the named result of scores, optionally of some classes."""
     notes = (*run.table_notes(), *run.score_notes(scores))
-    full = result_of(run, run.protocol, run.classes, scores, notes)
+    full = result_of(run, run.protocol, scores, notes)
     if classes is None:
         return full
     labels = np.flatnonzero(name_mask("class", run.classes, classes)).tolist()

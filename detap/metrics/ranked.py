@@ -10,7 +10,6 @@ Axes: B resamples, K classes, I images, n ranked detections of a class that coun
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -267,13 +266,9 @@ def counts_of_ranking(
                     positives,
                     images[block],
                     score_range,
-                    partial(_matched_iou, result, spec),
+                    lambda rows: result.matched_iou(spec)[rows],
                 ),
             )
-
-
-def _matched_iou(result: MatchedResult, spec: MetricSpec, rows: Integers) -> Floats:
-    return result.matched_iou(spec)[rows]
 
 
 def _counted(result: MatchedResult, spec: MetricSpec, rows: Integers) -> Flags:

@@ -118,7 +118,7 @@ def report_diff(
     diff = replace(diff, remarks=tuple(_remarks(records, names)))
     if source is None or diff.remarks or any(map(isnan, values)):
         return replace(diff, contributions=_from_reports(diff))
-    return _from_tables(diff, (records, (protocols[0], protocols[1])), at, source, threads)
+    return _from_tables(diff, (records, protocols, single), at, source, threads)
 
 
 def _name(record: Record, protocol: Protocol, at: str | None) -> str:
@@ -199,21 +199,17 @@ def _from_reports(diff: ReportDiff) -> tuple[Contribution, ...]:
 
 def _from_tables(
     diff: ReportDiff,
-    reports: tuple[Sequence[Record], tuple[Protocol, Protocol]],
+    reports: tuple[Sequence[Record], Sequence[Protocol], Sequence[Protocol]],
     at: str | None,
     source: ReportInputs,
     threads: int | None,
 ) -> ReportDiff:
     """Compute the contributions by scoring the protocols on one report's inputs."""
-    records, protocols = reports
+    records, (first, second), single = reports
     base = next((side for side in (0, 1) if _has_inputs(records[side], source.inputs)), None)
     if base is None:
         remark = "the given inputs and reading options match neither report"
         return replace(diff, remarks=(remark,), contributions=_from_reports(diff))
-    single = [
-        protocol.only_metric(find_metric(protocol, name))
-        for protocol, name in zip(protocols, diff.names, strict=True)
-    ]
     truth, detections = source.tables
     tables = truth, detections.reindex_like(truth)
     scored = evaluate_protocols(
@@ -253,7 +249,7 @@ def _from_tables(
     return replace(
         diff,
         contributions=tuple(Contribution(*portion) for portion in portions.items()),
-        protocols=protocol_diff(tables, *protocols, at, classes=source.classes, threads=threads)
+        protocols=protocol_diff(tables, first, second, at, classes=source.classes, threads=threads)
         if diff.steps
         else None,
     )
