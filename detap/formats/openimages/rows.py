@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from detap.formats.by_name.problems import RowReader
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text.lines import has_columns, looks_like, number_fault
 from detap.formats.text.reader import used_names
@@ -31,7 +32,7 @@ _GROUP = "IsGroupOf"
 _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 _FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 _FORM_SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
-_FORM_LABELS = "ImageID,LabelName,Confidence"
+FORM_LABELS = "ImageID,LabelName,Confidence"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
@@ -41,16 +42,18 @@ _FAR = 2.0
 """Detections beyond this are pixels."""
 
 
-class Rows:
+class Rows(RowReader):
     """The rows of a CSV of boxes or image labels, N of them in its order.
 
     `image` and `label` (N,) index `images` and `labels`, the words in input order; `line` is (N,).
-    `corners` (N, 4) are x1, y1, x2, y2, normalized. `score` (N,) is None for ground truth; of image
+    `corners` (N, 4) are x1, y1, x2, y2, normalized. `score` (N,) is NaN without one; of image
     labels it is 1 if the class is present, else 0. `without_scores` is True if the file has no
     column of scores, and `commas` if numbers have decimal commas. `group_of` (N,) are the group
     flags, `unknown` counts the unknown ones. `sha256` is set if `limits` asks for digests and the
     file is not compressed.
     """
+
+    corner_names = CORNERS
 
     def __init__(
         self,
@@ -67,8 +70,9 @@ class Rows:
         With `as_is`, normalized numbers that look like pixels are accepted. Rows of `labels` have a
         confidence and no box.
         """
-        self.file, self.problems, self.limits, self.scored = shown(path), problems, limits, scored
-        self.form = _FORM_LABELS if labels else _FORM_SCORED if scored else _FORM
+        self.given, self.path, self.as_is = path, shown(path), as_is
+        self.problems, self.limits, self.scored = problems, limits, scored
+        self.form = FORM_LABELS if labels else _FORM_SCORED if scored else _FORM
         low, high = (-_FAR, _FAR) if scored else (-_SLACK, 1 + _SLACK)
         self.low, self.high = (-np.inf, np.inf) if as_is or labels else (low, high)
         self.numeric = (_CONFIDENCE,) if labels else (*((_SCORE,) if scored else ()), *CORNERS)
@@ -79,7 +83,7 @@ class Rows:
         self.line_number = 0
         with Stream(path, limits) as stream:
             self.digest = started(stream)
-            with problems.collected(file=self.file):
+            with problems.collected(file=self.path):
                 self._read(stream)
                 stream.check_unchanged()
         self._take_columns()
@@ -134,7 +138,7 @@ class Rows:
 
     def _fields(self, data: bytes) -> Iterator[list[str]]:
         """Yield the fields of each line; `line_number` is its number."""
-        text = decode(data, self.file, self.line_number + 1)
+        text = decode(data, self.path, self.line_number + 1)
         lines_before = self.line_number
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:
@@ -150,7 +154,7 @@ class Rows:
 
     def _read_fallback(self, lines: bytes) -> None:
         for fields in self._fields(lines.removesuffix(b"\n")):
-            with self.problems.collected(f"line {self.line_number}", self.file):
+            with self.problems.collected(f"line {self.line_number}", self.path):
                 if fields:
                     self._add(fields)
 
@@ -168,7 +172,7 @@ class Rows:
         if missing:
             message = f"has no column {missing[0]}: its first line is {quote(','.join(header))}"
             raise FaultError(message, hint, "line 1")
-        if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
+        if self.form == FORM_LABELS and set(CORNERS) <= set(header):
             raise FaultError("has box columns", "use the image labels", "line 1")
         if not self.scored and _SCORE in header:
             message = "has a column Score (detections?)"
@@ -229,11 +233,9 @@ class Rows:
         self.images, self.image = used_names(image, self.scanner.images(), str)
         self.labels, self.label = used_names(label, labels, str)
         self.without_scores = self.numeric == CORNERS
-        self.score: Floats | None = None
+        self.score: Floats = np.full(len(values), np.nan)
         if not self.without_scores:
             self.score, values = values[:, 0].copy(), values[:, 1:]
-        elif self.scored:
-            self.score = np.full(len(values), np.nan)
         self.corners: Floats = np.ascontiguousarray(values)
         self.group_of, self.unknown = group == 1, int(np.count_nonzero(group == 2))
         self.commas = self.decimal_mark == ","

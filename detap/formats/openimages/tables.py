@@ -5,7 +5,7 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +16,13 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
-from detap.formats.by_name.problems import RowReader, refuse_empty
+from detap.formats.by_name.problems import refuse_empty
 from detap.formats.image_sizes import GivenSizes, refuse_unknown, sizes_of
 from detap.formats.openimages.labels import Descriptions, Hierarchy
-from detap.formats.openimages.rows import CORNERS, Rows
+from detap.formats.openimages.rows import FORM_LABELS, Rows
 from detap.formats.stem_matching import empty_ground_truth, stem_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, SourceFile, shown
+from detap.io.paths import Path, SourceFile
 from detap.io.problems import Problems
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
@@ -52,7 +52,7 @@ def read_ground_truth(
     for every descendant.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
-    refuse_empty(read.path, len(read.rows), limits, "boxes", "annotations")
+    refuse_empty(read.path, len(read), limits, "boxes", "annotations")
     labels = None
     if image_labels is not None:
         labels = _Read(
@@ -65,14 +65,14 @@ def read_ground_truth(
         if labels is not None:
             labels.expand(tree)
         sources += (SourceFile(tree.file, len(tree.above)),)
-    images = sorted({*read.stems, *read.sizes.table, *(labels.stems if labels else ())})
+    images = sorted({*read.stems, *read.sizes.table, *([] if labels is None else labels.stems)})
     sizes = read.sizes.of(images) if read.sizes.table else None
     box_rows = read.box_rows(images, sizes)
     notes = nonzero_notes(
         Note(
             "group-of-unknown",
             "boxes have an unknown group flag (IsGroupOf -1); read as 0",
-            read.rows.unknown,
+            read.unknown,
             severity="info",
         ),
         images_without_objects(len(images), box_rows.image),
@@ -81,9 +81,9 @@ def read_ground_truth(
         classes = sorted({*box_rows.classes, *labels.classes})
         index = indices_in(box_rows.classes, classes)
         box_rows = box_rows._replace(classes=tuple(classes), label=index[box_rows.label])
-        sources += (SourceFile(labels.given, len(labels.rows), sha256=labels.rows.sha256),)
+        sources += (SourceFile(labels.given, len(labels), sha256=labels.sha256),)
     table = objects.ground_truth(
-        box_rows._replace(flags={"group_of": read.rows.group_of[read.origin]}, sizes=sizes),
+        box_rows._replace(flags={"group_of": read.group_of[read.origin]}, sizes=sizes),
         read,
         sources,
         (*read.notes(sizes), *notes),
@@ -107,8 +107,7 @@ def read_detections(
     They have the image sizes of the ground truth; if it has none, they stay normalized too.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
-    assert read.rows.score is not None
-    check_scores(read.rows.score, read.location)
+    check_scores(read.score, read.location)
     images = sorted(set(read.stems))
     sizes, known = None, ground_truth.image_sizes
     if not of_unknown_size(ground_truth) and (known is not None or read.sizes.table):
@@ -119,14 +118,16 @@ def read_detections(
         # Unknown images are reported later.
         ours = set(ground_truth.images)
         sizes[[name not in ours for name in images]] = 1.0
-    box_rows = read.box_rows(images, sizes)._replace(score=read.rows.score)
+    box_rows = read.box_rows(images, sizes)._replace(score=read.score)
     return objects.detections(box_rows, ground_truth, read, read.sources(), read.notes(sizes))
 
 
-class _Read(RowReader):
-    """The content of a CSV file, with class names and image sizes."""
+class _Read(Rows):
+    """The rows of a CSV file, with class names and image sizes.
 
-    corner_names = CORNERS
+    `origin` is the row of the file of each box or label, several of which a hierarchy may expand
+    from one; `number` is their index into `classes`.
+    """
 
     def __init__(
         self,
@@ -134,86 +135,76 @@ class _Read(RowReader):
         class_descriptions: Path | None,
         image_sizes: Path | None,
         limits: Limits,
-        *,
-        scored: bool,
-        as_is: bool,
-        labels: bool = False,
+        **kind: bool,
     ) -> None:
-        self.given, self.limits, self.as_is = os.fspath(path), limits, as_is
-        self.path = shown(self.given)
         problems = Problems(limits.problems)
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
         self.sizes = GivenSizes.read(None, image_sizes, limits)
-        self.rows = Rows(self.given, problems, limits, scored=scored, as_is=as_is, labels=labels)
+        super().__init__(os.fspath(path), problems, limits, **kind)
         problems.raise_any()
-        self.without_scores = self.rows.without_scores
-        self.origin = np.arange(len(self.rows))
-        self.stems = [stem_of(word) for word in self.rows.images]
+        self.origin = np.arange(len(self))
+        self.stems = [stem_of(word) for word in self.images]
         self._check_stems()
         self._name_classes()
-        if labels:
+        if self.form == FORM_LABELS:
             self._check_confidences()
-        if not as_is:
+        if not self.as_is:
             self._check_order()
 
-    def _raise_for_names(self, column: Integers, faults: dict[int, str], hint: str) -> None:
-        """Raise InputError for names, with messages by index, at the first row of each."""
-        if faults:
-            first = np.unique(column, return_index=True)[1].tolist()
-            self._raise(((first[number], message) for number, message in faults.items()), hint)
+    def _refuse(self, rows: Integers, message: Callable[[int], str], hint: str) -> None:
+        """Raise InputError for rows, if there are any."""
+        self.problems.add_rows(rows.tolist(), self.location, message, hint)
+        self.problems.raise_any()
 
-    def _raise(self, faults: Iterable[tuple[int, str]], hint: str) -> None:
-        """Raise InputError for rows with their messages."""
-        problems = Problems(self.limits.problems)
-        for row, message in faults:
-            problems.add(self.path, f"line {self.rows.line[row]}", message, hint)
-        problems.raise_any()
+    def _refuse_names(self, column: Integers, faults: dict[int, str], hint: str) -> None:
+        """Raise InputError for names, with messages by index, at the first row of each."""
+        rows = np.unique(column, return_index=True)[1][[*faults]] if faults else column[:0]
+        self._refuse(rows, lambda row: faults[int(column[row])], hint)
 
     def _check_stems(self) -> None:
         """Raise InputError for images that differ only in the suffix."""
         first: dict[str, str] = {}
         faults = {}
-        for number, (word, stem) in enumerate(zip(self.rows.images, self.stems, strict=True)):
+        for number, (word, stem) in enumerate(zip(self.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
                 message = f"image {quote(word)} and {quote(other)} differ only in the suffix"
                 faults[number] = message
-        self._raise_for_names(self.rows.image, faults, "rename one of them")
+        self._refuse_names(self.image, faults, "rename one of them")
 
     def _name_classes(self) -> None:
-        names = [self.descriptions.name(label) for label in self.rows.labels]
+        names = [self.descriptions.name(label) for label in self.labels]
         faults = {
-            number: f"label {quote(self.rows.labels[number])} is not in {self.descriptions.file}"
+            number: f"label {quote(self.labels[number])} is not in {self.descriptions.file}"
             for number, name in enumerate(names)
             if name is None
         }
-        self._raise_for_names(self.rows.label, faults, "use the list that belongs to this file")
+        self._refuse_names(self.label, faults, "use the list that belongs to this file")
         self.classes, number_of = objects.name_index([name or "" for name in names])
-        self._label = number_of[self.rows.label]
+        self.number = number_of[self.label]
 
     def _check_confidences(self) -> None:
         """Raise InputError for labels that are not human-verified, or contradict each other."""
-        assert self.rows.score is not None
-        score = self.rows.score
-        rows = np.flatnonzero(~np.isin(score, (0.0, 1.0))).tolist()
-        faults = ((row, f"Confidence {score[row]:g} is not 0 or 1") for row in rows)
-        self._raise(faults, "use the human-verified labels")
-        number = objects.name_index(self.stems)[1]  # an image may have its suffix in some rows
-        pair = number[self.rows.image].astype(np.int64) * max(len(self.classes), 1) + self._label
+        score = self.score
+        self._refuse(
+            np.flatnonzero(~np.isin(score, (0.0, 1.0))),
+            lambda row: f"Confidence {score[row]:g} is not 0 or 1",
+            "use the human-verified labels",
+        )
+        image = objects.name_index(self.stems)[1]  # an image may have its suffix in some rows
+        pair = image[self.image].astype(np.int64) * max(len(self.classes), 1) + self.number
         _, first, entry = np.unique(pair, return_index=True, return_inverse=True)
         earlier = first[entry]
-
-        def message(row: int) -> str:
-            image = self.rows.images[self.rows.image[row]]
-            return (
-                f"class {quote(self.classes[self._label[row]])} of image {quote(image)} has "
-                f"Confidence {score[row]:g}, and {score[earlier[row]]:g} in line "
-                f"{self.rows.line[earlier[row]]}"
-            )
-
-        rows = np.flatnonzero(score != score[earlier]).tolist()
-        self._raise(((row, message(row)) for row in rows), "keep one of them")
+        self._refuse(
+            np.flatnonzero(score != score[earlier]),
+            lambda row: (
+                f"class {quote(self.classes[self.number[row]])} of image "
+                f"{quote(self.images[self.image[row]])} has Confidence {score[row]:g}, and "
+                f"{score[earlier[row]]:g} in line {self.line[earlier[row]]}"
+            ),
+            "keep one of them",
+        )
 
     def expand(self, tree: Hierarchy) -> None:
         """Repeat rows for the ancestors of their class; labels of absence, for the descendants.
@@ -226,44 +217,38 @@ class _Read(RowReader):
             if name not in tree.above
         }
         hint = "use the hierarchy of these classes; its root is not a class"
-        self._raise_for_names(self._label, faults, hint)
+        self._refuse_names(self.number, faults, hint)
         # The ancestors of each class, followed by the descendants of each.
         relatives = [[*tree.above[name]] for name in self.classes]
         relatives += [[*tree.below[name]] for name in self.classes]
         classes, numbers = objects.name_index([name for names in relatives for name in names])
         sizes = np.array([len(names) for names in relatives], np.intp)
-        entry = self._label.astype(np.intp)
-        if self.rows.score is not None:
-            entry[self.rows.score == 0] += len(self.classes)
+        entry = self.number.astype(np.intp)
+        entry[self.score == 0] += len(self.classes)
         count = sizes[entry]
-        self._check_expansion(int(count.sum()))
-        nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        self._label = numbers[np.repeat((np.cumsum(sizes) - sizes)[entry], count) + nth]
-        self.origin = np.repeat(self.origin, count)
-        used, label = np.unique(self._label, return_inverse=True)
-        self._label = label.astype(np.int32)
-        self.classes = tuple(classes[number] for number in used.tolist())
-
-    def _check_expansion(self, rows: int) -> None:
-        """Raise InputError if a hierarchy expands a few rows to very many."""
-        limit = max(self.limits.expansion * len(self.rows), _MANY_ROWS)
+        rows, limit = int(count.sum()), max(self.limits.expansion * len(self), _MANY_ROWS)
         if rows > min(limit, self.limits.records):
-            message = f"the hierarchy expands {len(self.rows)} rows to {rows}"
+            message = f"the hierarchy expands {len(self)} rows to {rows}"
             hint = "raise the limits with --max-expansion and --max-records"
             raise InputError(Problem(self.path, "", message, hint))
+        nth = np.arange(rows) - np.repeat(np.cumsum(count) - count, count)
+        self.number = numbers[np.repeat((np.cumsum(sizes) - sizes)[entry], count) + nth]
+        self.origin = np.repeat(self.origin, count)
+        used, label = np.unique(self.number, return_inverse=True)
+        self.number = label.astype(np.int32)
+        self.classes = tuple(classes[number] for number in used.tolist())
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the distinct labels as the ``positive`` and ``negative`` lists of a table."""
-        image = indices_in(self.stems, images)[self.rows.image[self.origin]]
-        pairs = np.stack([image, indices_in(self.classes, classes)[self._label]], axis=1)
-        assert self.rows.score is not None
-        present = self.rows.score[self.origin] == 1
+        image = indices_in(self.stems, images)[self.image[self.origin]]
+        pairs = np.stack([image, indices_in(self.classes, classes)[self.number]], axis=1)
+        present = self.score[self.origin] == 1
         lists = {"negative": ~present, "positive": present}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 
     def _check_order(self) -> None:
         """Raise InputError if many normalized boxes have negative size."""
-        corners = self.rows.corners
+        corners = self.corners
         width, height = (corners[:, 2:] - corners[:, :2]).T
         rows = backward(corners, width * height)
         if len(rows) and too_many(len(rows), len(corners)):
@@ -273,31 +258,31 @@ class _Read(RowReader):
 
     def box_rows(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
-        image = indices_in(self.stems, images)[self.rows.image[self.origin]]
-        boxes = self.rows.corners[self.origin]
+        image = indices_in(self.stems, images)[self.image[self.origin]]
+        boxes = self.corners[self.origin]
         if sizes is not None:
             refuse_unknown(sizes, image, images, self.path)
             boxes = boxes * np.tile(sizes, 2)[image]
-        return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
+        return objects.Objects(tuple(images), self.classes, image, self.number, boxes)
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and line of a box."""
-        return self.path, f"line {self.rows.line[self.origin[row]]}"
+        return self.path, f"line {self.line[self.origin[row]]}"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""
         return (
-            SourceFile(self.given, len(self.rows), sha256=self.rows.sha256),
+            SourceFile(self.given, len(self), sha256=self.sha256),
             *self.descriptions.source(),
             *self.sizes.source,
         )
 
     def notes(self, sizes: Floats | None) -> tuple[Note, ...]:
         """Return notes about the file."""
-        commas = len(self.rows) if self.rows.commas else 0
-        message = "rows have decimal commas"
         unknown = (FRACTIONS,) if sizes is None else ()
-        return (*unknown, *nonzero_notes(Note("decimal-commas", message, commas, severity="info")))
+        commas = len(self) * self.commas
+        note = Note("decimal-commas", "rows have decimal commas", commas, severity="info")
+        return (*unknown, *nonzero_notes(note))
 
 
 class OpenImages(Format):
