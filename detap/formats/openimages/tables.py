@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.checks.tables import negative_size_error, of_unknown_size
 from detap.errors import InputError, Note, Problem
@@ -152,15 +153,16 @@ class _Read(Rows):
         if not self.as_is:
             self._check_order()
 
-    def _refuse(self, rows: Integers, message: Callable[[int], str], hint: str) -> None:
+    def _refuse(self, rows: NDArray[np.intp], message: Callable[[int], str], hint: str) -> None:
         """Raise InputError for rows, if there are any."""
         self.problems.add_rows(rows.tolist(), self.location, message, hint)
         self.problems.raise_any()
 
     def _refuse_names(self, column: Integers, faults: dict[int, str], hint: str) -> None:
         """Raise InputError for names, with messages by index, at the first row of each."""
-        rows = np.unique(column, return_index=True)[1][[*faults]] if faults else column[:0]
-        self._refuse(rows, lambda row: faults[int(column[row])], hint)
+        if faults:
+            first = np.unique(column, return_index=True)[1]
+            self._refuse(first[[*faults]], lambda row: faults[int(column[row])], hint)
 
     def _check_stems(self) -> None:
         """Raise InputError for images that differ only in the suffix."""
