@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import ipc as arrow_ipc
@@ -136,26 +136,22 @@ def opened(path: Path, limits: Limits) -> Iterator[Container]:
 
 
 def _container(path: str, file: BinaryIO) -> Container:
+    """Return the content of a file; raise InputError if it is neither Parquet nor Arrow."""
     head = file.read(1 << 12)
     if not head:
         refuse(path, "is empty", WRITE_AGAIN)
     kinds = {PARQUET: _Parquet, ipc.MAGIC: _Ipc, ipc.CONTINUATION: _Ipc}
     kind = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
-    if kind is None:
-        _refuse_other(path, head)
-    with damage(path):
-        return kind(path, file)
-
-
-def _refuse_other(path: str, head: bytes) -> NoReturn:
-    """Raise InputError for a file that is neither Parquet nor Arrow."""
+    if kind is not None:
+        with damage(path):
+            return kind(path, file)
     if head.startswith(_FEATHER_1):
         refuse(path, "is a Feather version 1 file", "write it as version 2")
     if head.startswith(_ENCRYPTED):
         refuse(path, "is encrypted", "write it without encryption")
     name = "JSON" if head.lstrip()[:1] in (b"{", b"[") else looks_like(head)[0]
     message = f"looks like {name}" if name else "is neither Parquet nor Arrow"
-    refuse(path, message, "expected a Parquet or Arrow file")
+    return refuse(path, message, "expected a Parquet or Arrow file")
 
 
 @contextmanager

@@ -101,11 +101,13 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     problems.raise_any()
     box_format = _box_format(fields, box, metadata, boxes, problems)
     names = ["category_id", "category", *(("score",) if scored else (*FLAGS, "area", "id")), *box]
+    if scored and "score" in fields and pa.types.is_null(fields["score"].type):
+        names.remove("score")  # all are null
     if not nested:
         names.insert(0, "image_id")
     shape = Shape(
         nested,
-        {name: fields[name] for name in names if name in fields and not _is_no_score(fields[name])},
+        {name: fields[name] for name in names if name in fields},
         box,
         box_format,
         class_names,
@@ -155,11 +157,6 @@ def _is_text(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_no_score(field: Any) -> bool:
-    """Return True for a column of scores that are all null, without a type."""
-    return bool(field.name == "score" and pa.types.is_null(field.type))
 
 
 def _is_number(kind: Any) -> bool:
