@@ -182,7 +182,10 @@ class MotChallenge(DocumentFormat):
         scored = isinstance(table, Detections)
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
         numbers = [_class_number(content, name) for name in table.classes]
-        scores = scores_of(table) if isinstance(table, Detections) else _considered(table)
+        if isinstance(table, Detections):
+            scores = scores_of(table)
+        else:
+            scores = (~(table.crowd | table.ignore)).astype(float).tolist()  # 0 for ignored ones
 
         def line(frame: int, row: int) -> str:
             further = () if scores is None else (scores[row], numbers[table.label[row]], -1)
@@ -202,12 +205,6 @@ class MotChallenge(DocumentFormat):
                 sides = "" if size is None else "imWidth={:.0f}\nimHeight={:.0f}\n".format(*size)
                 info = f"[Sequence]\nname={name}\nimDir=img1\nseqLength={last}\n{sides}"
                 yield f"{name}/{_INFO}", info.encode()
-
-
-def _considered(table: GroundTruth) -> list[float]:
-    """Return 0 for ignored ground truths and 1 for others."""
-    values: list[float] = (~(table.crowd | table.ignore)).astype(float).tolist()
-    return values
 
 
 def _class_number(content: Content, name: str) -> int:

@@ -7,7 +7,6 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from detap.errors import Note
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import check_images
 from detap.formats.reading.sniffing import head
@@ -154,7 +153,11 @@ def read_detections(
         note = classes_without_file(ground_truth, classes)
     else:
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
-        image, note = _images_of_files(reader, ground_truth)
+        image_by_file = indices_in(folder.members, ground_truth.images)
+        image = image_by_file[rows.file]
+        check_images(reader, image, (reader.images, rows.file), ground_truth, reader.problems)
+        missing = len(ground_truth.images) - int(np.count_nonzero(image_by_file >= 0))
+        note = images_without_file(missing)
         label, classes = rows.name, list(rows.names)
     values = reader.scored_values()
     if not as_is:
@@ -235,15 +238,6 @@ def _check_classes(
             message = f"duplicate file of class {quote(name)} (also {other})"
             problems.add(file, "", message, "use one file per class")
         first.setdefault(name, stem)
-
-
-def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers, Note]:
-    """Return the image index (N,) of each row, by file name, and a note."""
-    folder, rows = reader.folder, reader.rows
-    image_by_file = indices_in(folder.members, truth.images)
-    image = image_by_file[rows.file]
-    check_images(reader, image, (tuple(folder.members), rows.file), truth, reader.problems)
-    return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
 
 def _check_score_column(reader: FolderReader, values: Floats) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -320,7 +320,9 @@ def select_images(
     # Image sets name nested files with their folders.
     nested = {os.path.splitext(m)[0]: stem for stem, m in folder.members.items() if "/" in m}
     for number, text in lines:
-        name = _image_of_line(text, folder.members)
+        words = text.split()  # may end with the label of a class
+        is_listed = len(words) == 1 or words[1:] in (["1"], ["-1"], ["0"])
+        name = text if text in folder.members else words[0] if is_listed else None
         name = nested.get(name or "", name)
         if name is None:
             message = f"{quote(text)} is not an image name, optionally followed by -1, 0 or 1"
@@ -336,15 +338,6 @@ def select_images(
     if not lines and not problems.count:
         problems.add(file, "", "no images", "list one image per line")
     return replace(folder, members=chosen), SourceFile(file, len(lines)), tuple(repeated)
-
-
-def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
-    if text in members:
-        return text
-    columns = text.split()
-    if len(columns) == 1 or (len(columns) == 2 and columns[1] in {"1", "-1", "0"}):
-        return columns[0]
-    return None
 
 
 def _image_set_file(folder: Folder, image_set: str) -> str:
