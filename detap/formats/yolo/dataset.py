@@ -340,13 +340,10 @@ def _root_of_list(lines: Iterable[str], own_folder: str, base: str) -> tuple[str
     roots = ((own_folder, ""), (base, ""), (base, PREFIX))
     for text in lines:
         for root, prefix in roots:
-            if not os.path.isabs(text) and _has_folder(root, text.removeprefix(prefix)):
+            folder = os.path.dirname(os.path.join(root, text.removeprefix(prefix)))
+            if not os.path.isabs(text) and _exists(folder):
                 return root, prefix
     return "", ""
-
-
-def _has_folder(root: str, text: str) -> bool:
-    return _exists(os.path.dirname(os.path.join(root, text)))
 
 
 def _exists(path: str) -> bool:

@@ -219,7 +219,9 @@ class LabelReader(FolderReader):
         `columns` are those of :class:`Objects`, by row or for all. Dropped rows (N,) are left out.
         """
         pixels = shapes.in_pixels(box, self.polygon, size, self.form.box_format)
-        shapes.check_areas(self, pixels)
+        with np.errstate(over="ignore", invalid="ignore"):
+            fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
+        self.add_problems(~fine, "box area overflows", "correct the box")
         self.problems.raise_any()
         columns |= {"boxes": pixels, "polygons": self._polygons(pixels, size)}
         fields: dict[str, Any] = {}

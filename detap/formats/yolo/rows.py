@@ -143,16 +143,12 @@ class YoloForm(LineForm):
             if count == len(self.columns) + 1:
                 return f"{message}, one more than a box: a confidence (detections?)", usage
             if count > len(self.columns):
-                hint = f"write {polygon}{_keypoints_hint(count - 5)}"
+                hint, keypoints = f"write {polygon}", (count - 5) // 3
+                if keypoints >= 2 and (count - 5) % 3 == 0:
+                    shape = f"`kpt_shape: [{keypoints}, 3]`"
+                    hint += f"; for keypoints, write {shape} into data.yaml"
                 return f"{message}: polygons have an even number of coordinates", hint
         return f"{message}, expected {len(self.columns)}", f"{usage}, or {polygon}"
-
-
-def _keypoints_hint(count: int) -> str:
-    """Return the hint for rows whose numbers after the box may be keypoints, or ""."""
-    if count % 3 or count < 6:
-        return ""
-    return f"; for keypoints, write `kpt_shape: [{count // 3}, 3]` into data.yaml"
 
 
 @dataclass(frozen=True, slots=True)

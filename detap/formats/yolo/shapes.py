@@ -100,13 +100,6 @@ def check_mixed(reader: FolderReader, polygon: Flags) -> None:
         reader.problems.add(*reader.location(row), message, hint)
 
 
-def check_areas(reader: FolderReader, pixels: Floats) -> None:
-    """Collect problems of boxes (N, 4) whose area overflows."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
-    reader.add_problems(~fine, "box area overflows", "correct the box")
-
-
 # --- keypoints
 
 
