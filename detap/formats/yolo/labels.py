@@ -50,8 +50,6 @@ _FAR = 0.25
 _SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
 """Tolerances of rectangles: in pixels, and the sine of the angle."""
 
-Order = tuple[str, tuple[Note, ...]]
-
 
 class LabelReader(FolderReader):
     """Reader of label files; everything is normalized.
@@ -383,82 +381,68 @@ def box_and_score(
     box, score = reader.values, reader.score
     if score is None:
         return box, np.full(len(box), np.nan), ()
-    order: Order = (columns or LAST, ())
+    notes: tuple[Note, ...] = ()
     if reader.form.keypoints and columns == FIRST:
         message = "--columns conf-first is for boxes; rows with keypoints end with the confidence"
         raise UsageError(message)
     shifted = np.column_stack([box[:, 1:], score])
     if columns is None and not reader.form.keypoints:
-        order = _detected_order(reader, (box, shifted), truth, size)
-    if order[0] == FIRST:
+        columns, notes = _detected_order(reader, (box, shifted), truth, size)
+    if columns == FIRST:
         polygon = reader.polygon
         score = np.where(polygon, score, box[:, 0])
         box = np.where(polygon[:, None], box, shifted)
-    return box, score, order[1]
+    return box, score, notes
 
 
 def _detected_order(
     reader: LabelReader, boxes: tuple[Floats, Floats], truth: GroundTruth, size: Floats
-) -> Order:
-    """Return the column order: conf-last, unless boxes only fit conf-first.
+) -> tuple[str, tuple[Note, ...]]:
+    """Return the column order: conf-last, unless boxes only fit conf-first; and a note.
 
     `boxes` (N, 4) are those of conf-last and of conf-first. Rows with class names are from
-    Padilla's tools, which write the confidence first. Ground truths must confirm the order if so
-    few rows may fit by chance.
+    Padilla's tools, which write the confidence first. If so few rows may fit by chance, ground
+    truths decide: far more rows overlapping one as conf-first is an error if boxes fit both.
     """
     is_box = ~reader.polygon
-    count = int(np.count_nonzero(is_box))
+    count, rows = int(np.count_nonzero(is_box)), len(reader.rows)
     if not count:
         return LAST, ()
     last, first = (
         int(np.count_nonzero(~_fits(box[is_box], reader.form.box_format))) for box in boxes
     )
     if reader.by_name:
-        is_first = not first
+        is_first, by_chance = not first, False
         reason = "rows have class names"
     else:
-        is_first = bool(last) and not first
         # A few boxes may extend beyond their images.
-        is_first |= too_many(last, count) and not too_many(first, count)
-        reason = f"with the last, {last} of {count} boxes would be outside their image"
-    order: Order = (LAST, ())
-    if is_first:
-        message = f"the second column is read as confidence: {reason} (else --columns conf-last)"
-        order = FIRST, (Note("columns-conf-first", message, count, severity="info"),)
-    by_chance = last > 0 if is_first else last == first == 0
-    if count < _FEW and not reader.by_name and by_chance:
-        return _confirmed_order(order, reader, boxes, truth, size)
-    return order
-
-
-def _confirmed_order(
-    order: Order,
-    reader: LabelReader,
-    boxes: tuple[Floats, Floats],
-    truth: GroundTruth,
-    size: Floats,
-) -> Order:
-    """Return the column order of few rows: as chosen, unless ground truths differ.
-
-    An error if boxes fit both, and far more rows overlap a ground truth as conf-first.
-    """
-    count = len(reader.rows)
-    last, first = (float(np.mean(_max_ious(reader, truth, box, size) > 0.5)) for box in boxes)
-    if order[0] == FIRST and last < first + _FAR:
-        return order
-    if order[0] == LAST and first >= last + _FAR:
-        message = (
-            "cannot detect whether the confidence is the last or the second column: boxes fit "
-            f"either way, and {first:.0%} of {count} have IoU > 0.5 with a ground truth of "
-            f"their class as second, {last:.0%} as last"
+        is_first = bool(last and not first) or (
+            too_many(last, count) and not too_many(first, count)
         )
-        hint = "use --columns conf-first (Padilla's tools) or --columns conf-last (Ultralytics)"
-        raise InputError(Problem(reader.path, "", message, hint))
-    message = (
-        "rows fit both `class xc yc w h conf`, which is used, and `class conf xc yc w h` "
-        "(--columns conf-first)"
-    )
-    return LAST, (Note("columns-conf-last", message, count, severity="info"),)
+        by_chance = count < _FEW and (is_first or last == first == 0)
+        reason = f"with the last, {last} of {count} boxes would be outside their image"
+    if by_chance:
+        as_last, as_first = (
+            float(np.mean(_max_ious(reader, truth, box, size) > 0.5)) for box in boxes
+        )
+        if not is_first and as_first >= as_last + _FAR:
+            message = (
+                "cannot detect whether the confidence is the last or the second column: boxes fit "
+                f"either way, and {as_first:.0%} of {rows} have IoU > 0.5 with a ground truth of "
+                f"their class as second, {as_last:.0%} as last"
+            )
+            hint = "use --columns conf-first (Padilla's tools) or --columns conf-last (Ultralytics)"
+            raise InputError(Problem(reader.path, "", message, hint))
+        if not is_first or as_last >= as_first + _FAR:
+            message = (
+                "rows fit both `class xc yc w h conf`, which is used, and `class conf xc yc w h` "
+                "(--columns conf-first)"
+            )
+            return LAST, (Note("columns-conf-last", message, rows, severity="info"),)
+    if not is_first:
+        return LAST, ()
+    message = f"the second column is read as confidence: {reason} (else --columns conf-last)"
+    return FIRST, (Note("columns-conf-first", message, count, severity="info"),)
 
 
 def _fits(box: Floats, box_format: str) -> Flags:
