@@ -15,12 +15,7 @@ from detap.engines.dask import Engine
 from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.sanity_notes import (
-    add_sanity_notes,
-    has_zero_id_note,
-    needed_mismatch_checks,
-    score_cut_notes,
-)
+from detap.evaluation.sanity_notes import add_sanity_notes, needs_boxes, score_cut_notes
 from detap.evaluation.scoring import name_scores, prepare
 from detap.evaluation.selection import name_mask, shrink, split_classes
 from detap.formats.multi_file import LocatedInput, detections_of, locate_files
@@ -90,8 +85,7 @@ def evaluate(
         tasks.append(engine.submit(name, evaluate_chunk, truth, keep, settings, *parts.values()))
     del chunks, parts  # workers release a chunk once it is evaluated
     scores, result = _name_chunks(run, engine.gather(tasks), classes)
-    needs_boxes = is_repeated or has_zero_id_note(result) or needed_mismatch_checks(result)
-    if needs_boxes and counts.detections <= _MAX_ROWS_HERE:
+    if (is_repeated or needs_boxes(result)) and counts.detections <= _MAX_ROWS_HERE:
         run, _, _ = prepare(ground_truth, read(), protocol, threads=threads, **chosen)
         result = add_sanity_notes(name_scores(run, scores, classes))
     else:

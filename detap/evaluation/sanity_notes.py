@@ -229,6 +229,11 @@ def cut_notes(cuts: Mapping[str, float | None], together: str = "all") -> tuple[
 # --- annotation id 0, whose matches pycocotools does not count
 
 
+def needs_boxes(result: Result) -> bool:
+    """Return True if a note needs the boxes of a result."""
+    return has_zero_id_note(result) or needed_mismatch_checks(result) is not None
+
+
 def has_zero_id_note(result: Result) -> bool:
     """Return True if :func:`add_zero_id_note` evaluates a class again."""
     if not result.protocol.has_scores:

@@ -35,6 +35,18 @@ class MatchedResult(typing.Protocol):
         """The protocol."""
 
     @property
+    def images(self) -> Sequence[Any]:
+        """The images."""
+
+    @property
+    def ground_truths(self) -> Counts:
+        """The number of ground truths of each class."""
+
+    @property
+    def true_positives(self) -> Counts:
+        """The number of true positives of each class."""
+
+    @property
     def average_precision(self) -> Floats:
         """AP, (T, K, A)."""
 
