@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -136,8 +136,8 @@ class _Cells:
     def _read_csv(self, text: str) -> None:
         table = csv_table(text, self.problems)
         headings = next(table, (0, []))[1]
+        long = "sample,class,score" if self.number == "score" else "sample,label"
         if len(headings) < 2 or headings[0].lower() != "sample":
-            long = "sample,class,score" if self.number == "score" else "sample,label"
             have = ", ".join(map(repr, headings[:6])) or "nothing"
             message = f"has the columns {have}, expected 'sample' first"
             hint = f"write a first line `{long}`, or `sample,` and the classes"
@@ -147,35 +147,29 @@ class _Cells:
             twice = next(heading for heading in headings if headings.count(heading) > 1)
             self.problems.instead(f"duplicate column {twice!r}", "keep one of them")
             return
-        for line, row in table:
-            if row[0]:
-                self._add_row(headings, row, f"line {line}")
-            else:
-                self.problems.add_here(f"line {line}", "no sample name", "add it")
-
-    def _add_row(self, headings: Sequence[str], row: Sequence[str], location: str) -> None:
-        lower = [heading.lower() for heading in headings]
-        sample = row[0]
-        self.values.setdefault(sample, {})
-        if self.number == "label" and lower == ["sample", "label"]:
-            if row[1]:
-                self._add(sample, row[1], 1.0, location)
-            return
-        pairs: Iterable[tuple[str, str]] = zip(headings[1:], row[1:], strict=True)
-        if self.number == "score" and lower == ["sample", "class", "score"]:
-            pairs = [(row[1], row[2])]
-        for name, value in pairs:
-            if value == "" and self.number == "score":
-                self.classes[name] = None
-            elif fault := text_fault(value):
-                message = f"{self.number} {quote(value)} {fault}"
-                self.problems.add_here(location, message, "use a decimal number")
-            elif self.number == "label" and float(value) not in (0.0, 1.0):
-                self.problems.add_here(
-                    location, f"label {quote(value)} is not 0 or 1", "use 0 or 1"
-                )
-            else:
-                self._add(sample, name, float(value), location)
+        is_long = [heading.lower() for heading in headings] == long.split(",")
+        for line, (sample, *cells) in table:
+            location = f"line {line}"
+            if not sample:
+                self.problems.add_here(location, "no sample name", "add it")
+                continue
+            self.values.setdefault(sample, {})
+            pairs: Iterable[tuple[str, str]] = zip(headings[1:], cells, strict=True)
+            if is_long and self.number == "score":
+                pairs = [(cells[0], cells[1])]
+            elif is_long:
+                pairs = [(cells[0], "1")] if cells[0] else []
+            for name, value in pairs:
+                if value == "" and self.number == "score":
+                    self.classes[name] = None
+                elif fault := text_fault(value):
+                    message = f"{self.number} {quote(value)} {fault}"
+                    self.problems.add_here(location, message, "use a decimal number")
+                elif self.number == "label" and float(value) not in (0.0, 1.0):
+                    message = f"label {quote(value)} is not 0 or 1"
+                    self.problems.add_here(location, message, "use 0 or 1")
+                else:
+                    self._add(sample, name, float(value), location)
 
     def _read_json(self, data: bytes, limits: Limits) -> None:
         form = "{class: score}" if self.number == "score" else "[label, ...]"
