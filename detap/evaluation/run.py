@@ -13,7 +13,7 @@ from detap.checks.tables import area_notes
 from detap.core.arrays import Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.errors import Note, UsageError
-from detap.evaluation.match import by_iou, by_score, kitti, scored_classes
+from detap.evaluation.match import MATCHINGS, scored_classes
 from detap.evaluation.prepare import PreparedTables, excluded_rows
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
@@ -60,12 +60,10 @@ class EvaluationRun(PreparedTables):
         self, *, match_table: Iterable[AreaIouPair] | None = None, curves: bool = True
     ) -> Scores:
         """Match and accumulate; `match_table` and `curves` apply to matching by score only."""
+        matching = MATCHINGS[self.protocol.matching]
         if not self.protocol.has_scores:
-            scores: Scores = unscored().one_to_one(self)
-            return scores
-        if self.protocol.matching == "by-score":
-            return by_score(self, match_table, curves=curves)
-        return by_iou(self) if self.protocol.matching == "by-iou" else kitti(self)
+            matching = unscored().OneToOne
+        return matching(self).scores(match_table, curves=curves)
 
     def score_notes(self, scores: Scores) -> list[Note]:
         """Return notes on the scores."""

@@ -1,17 +1,17 @@
 """Detections without scores: their protocol, matching and notes; imported only for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from detap.core.arrays import Scores
 from detap.core.assignment import assign, candidates
-from detap.core.match_table import MatchTable, empty_bits
+from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.matching import accumulate
 from detap.core.params import MatchParams
 from detap.errors import Note, UsageError
-from detap.evaluation.match import match_params
+from detap.evaluation.match import Matching, match_params
 from detap.evaluation.overlaps.boxes import sizes_of
 from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
@@ -47,65 +47,64 @@ def needs_scores(subject: str, detections: Detections, remedy: str) -> UsageErro
     return UsageError(f"{subject} needs scores, and {detections.path} has none; {hint}")
 
 
-def one_to_one(run: PreparedTables) -> Scores:
-    """Assign ground truths to detections without scores, at each threshold anew.
+class OneToOne(Matching):
+    """Detections without scores are assigned to ground truths, at each threshold anew."""
 
-    Precision and recall have no order to be accumulated in.
-    """
-    matches = _match(run, match_params(run.protocol))
-    truth_counts = np.bincount(matches.truth_label, minlength=matches.classes)
-    undefined = Scores.undefined(matches.params, truth_counts, all_max_dets=False)
-    return accumulate(matches)._replace(
-        interpolated=undefined.interpolated, average=undefined.average
-    )
-
-
-def _match(run: PreparedTables, params: MatchParams) -> MatchTable:
-    """Return the match table, with the matches of all thresholds."""
-    protocol, not_scored = run.protocol, run.not_scored
-    detections, ground_truths = run.boxes()
-    ignored = run.ignored | run.group
-    pairs = candidates(
-        run.boxes(),
-        run.crowd & ignored,
-        run.shapes.pairs(run.boxes(), run.crowd & ignored, 0.0),
-        inclusive_pixels=protocol.inclusive_pixels,
-    )
-    of_scored = pairs.select(~not_scored[pairs.detection])
-    count = len(detections.image)
-    max_iou = np.zeros(count)
-    np.maximum.at(max_iou, pairs.detection, pairs.iou)
-    bits, ignored_bits = empty_bits(params, count), empty_bits(params, count)
-    matched = np.full((len(params.thresholds), count), -1, np.int32)
-    for t, threshold in enumerate(params.thresholds):
-        matched[t], is_ignored = assign(
-            of_scored,
-            counted=~ignored,
-            repeatable=ignored & (run.crowd | (protocol.candidate == "best")),
-            never_false=not_scored | run.not_exhaustive,
-            threshold=threshold,
-            strict=protocol.strict_iou,
+    def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
+        """Match and count; precision and recall have no order to be accumulated in."""
+        del match_table, curves
+        matches = self._match(match_params(self.protocol))
+        truth_counts = np.bincount(matches.truth_label, minlength=matches.classes)
+        undefined = Scores.undefined(matches.params, truth_counts, all_max_dets=False)
+        return accumulate(matches)._replace(
+            interpolated=undefined.interpolated, average=undefined.average
         )
-        bits[0] |= (matched[t] >= 0).astype(bits.dtype) << bits.dtype.type(t)
-        ignored_bits[0] |= is_ignored.astype(bits.dtype) << bits.dtype.type(t)
-    return MatchTable(
-        label=detections.label,
-        image=detections.image,
-        score=np.zeros(count),
-        max_dets_index=not_scored.astype(np.uint8),
-        true_positive=bits,
-        ignored=ignored_bits,
-        duplicate=np.zeros(count, np.bool_),
-        max_iou=max_iou,
-        area_iou_pairs=tuple((0, t) for t in range(len(params.thresholds))),
-        matched_gt=matched,
-        truth_label=ground_truths.label,
-        truth_image=ground_truths.image,
-        positive=~ignored[None],
-        images=len(run.images),
-        classes=len(run.classes),
-        params=params,
-    ).freeze()
+
+    def _match(self, params: MatchParams) -> MatchTable:
+        """Return the match table, with the matches of all thresholds."""
+        run, protocol, not_scored = self.run, self.protocol, self.run.not_scored
+        ignored = run.ignored | run.group
+        pairs = candidates(
+            (self.detections, self.ground_truths),
+            run.crowd & ignored,
+            run.shapes.pairs((self.detections, self.ground_truths), run.crowd & ignored, 0.0),
+            inclusive_pixels=protocol.inclusive_pixels,
+        )
+        of_scored = pairs.select(~not_scored[pairs.detection])
+        count = len(self.detections.image)
+        max_iou = np.zeros(count)
+        np.maximum.at(max_iou, pairs.detection, pairs.iou)
+        bits, ignored_bits = empty_bits(params, count), empty_bits(params, count)
+        matched = np.full((len(params.thresholds), count), -1, np.int32)
+        for t, threshold in enumerate(params.thresholds):
+            matched[t], is_ignored = assign(
+                of_scored,
+                counted=~ignored,
+                repeatable=ignored & (run.crowd | (protocol.candidate == "best")),
+                never_false=not_scored | run.not_exhaustive,
+                threshold=threshold,
+                strict=protocol.strict_iou,
+            )
+            bits[0] |= (matched[t] >= 0).astype(bits.dtype) << bits.dtype.type(t)
+            ignored_bits[0] |= is_ignored.astype(bits.dtype) << bits.dtype.type(t)
+        return MatchTable(
+            label=self.detections.label,
+            image=self.detections.image,
+            score=np.zeros(count),
+            max_dets_index=not_scored.astype(np.uint8),
+            true_positive=bits,
+            ignored=ignored_bits,
+            duplicate=np.zeros(count, np.bool_),
+            max_iou=max_iou,
+            area_iou_pairs=tuple((0, t) for t in range(len(params.thresholds))),
+            matched_gt=matched,
+            truth_label=self.ground_truths.label,
+            truth_image=self.ground_truths.image,
+            positive=~ignored[None],
+            images=len(run.images),
+            classes=len(run.classes),
+            params=params,
+        ).freeze()
 
 
 def missing_score_notes(run: PreparedTables) -> Iterator[Note]:
