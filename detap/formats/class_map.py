@@ -28,7 +28,7 @@ Detected = TypeVar("Detected", bound=Detections | None)
 GT, DT = "gt", "dt"  # tables of rules for one side
 DROPPED = "-"  # target of classes that are dropped
 FLAGS = ("crowd", "ignore", "difficult")  # of ground truths, set by a rule
-RESTS = ("keep", DROPPED, "error")  # what becomes of detections of unnamed classes
+RESTS = ("keep", DROPPED, "error")  # of detections of unnamed classes; the default first
 
 # Codes of notes of readers on classes, which are made again from the mapped ones.
 _OF_CLASSES = (
