@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detap.errors import InputError
 from detap.formats.coco.results import ResultsFile
@@ -86,6 +88,23 @@ def test_numbers_in_arrays(number: str) -> None:
             text = f"[{record(X + f'[{before}{number}{after}]')}]"
             assert results(text).regular == is_json(text), text
     assert number in NUMBERS or not results(f"[{record(image_id=number)}]").regular
+
+
+PARTS = st.sampled_from(["0", "7", "12", "345.67", "0.25", "1." + "3" * 60, "9" * 61, "-1", "1e5"])
+LISTS = st.lists(st.tuples(PARTS, st.sampled_from([",", ", ", ",  ", " , "])), min_size=1)
+
+
+@given(LISTS, st.integers(0), st.sampled_from("0123456789.,- ]e\n["), st.booleans(), st.booleans())
+def test_long_lists_of_numbers(
+    parts: list[tuple[str, str]], at: int, letter: str, spoilt: bool, nested: bool
+) -> None:
+    plain = "".join(map("".join, parts)) + "5"
+    at %= len(plain)
+    spoilt_text = plain[:at] + letter + plain[at + 1 :] if spoilt else plain
+    value = f"[[{spoilt_text}], 1]" if nested else f"[{spoilt_text}]"
+    text = f"[{record(X + value)}, {record()}]"
+    assert results(text).regular == is_json(text)
+    assert results(text, block=64).regular == is_json(text)
 
 
 STRINGS = ['""', '"a"', '"abcdefg"', '"abcdefgh"', '"abcdefghi"', '"\\n\\t\\b\\f\\r\\/\\\\\\""']
