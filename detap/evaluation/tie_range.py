@@ -55,9 +55,8 @@ class TieGroup(NamedTuple):
     label: int
     image: int
     score: Floats  # of its n ties, in descending order
-    # (T, A, M): an index into `bounds`; -1 if the order of ties changes nothing
-    bounds_index: NDArray[np.int32]
-    bounds: list[tuple[CountBounds, ...]]  # n each, after each tie
+    # after each tie, by threshold, area range and max dets, where the order of ties matters
+    bounds: dict[tuple[int, int, int], tuple[CountBounds, ...]]
 
 
 def tie_range(result: Result) -> dict[str, TieRange]:
@@ -132,27 +131,19 @@ def _bound_class(
     changed = np.diff(score, prepend=np.nan) != 0
     level, scores = np.cumsum(changed) - 1, score[changed]
     levels = [np.searchsorted(-scores, -tie_group.score) for tie_group in groups]
-    tie_group_of = np.full(match_table.images, -1)
-    tie_group_of[[tie_group.image for tie_group in groups]] = np.arange(len(levels))
-    group_index = tie_group_of[match_table.image[rows]]
-    can_change = np.array([(group.bounds_index >= 0).any(axis=1) for group in groups], np.bool_)
     positives = match_table.ground_truth_counts[:, k]
     last = len(protocol.max_dets) - 1
     for t, m in product(range(len(protocol.iou_thresholds)), range(last + 1)):
+        changing = [n for n, group in enumerate(groups) if (t, 0, m) in group.bounds]
+        is_steady = np.ones(match_table.images, np.bool_)
+        is_steady[[groups[n].image for n in changing]] = False
         counted = match_table.max_dets_index[rows] <= m
-        changing: list[int] = []
-        if len(can_change):
-            counted &= ~((group_index >= 0) & can_change[group_index, t, m])
-            changing = np.flatnonzero(can_change[:, t, m]).tolist()
-        steady = np.flatnonzero(counted)
+        steady = np.flatnonzero(counted & is_steady[match_table.image[rows]])
         steady_rows = rows[steady]
         for a in np.flatnonzero(positives).tolist():
             hit = match_table.is_true_positive(a, t, steady_rows)
             miss = ~hit & ~match_table.is_ignored(a, t, steady_rows)
-            tie_bounds = [
-                (levels[n], groups[n].bounds[int(groups[n].bounds_index[t, a, m])])
-                for n in changing
-            ]
+            tie_bounds = [(levels[n], groups[n].bounds[t, a, m]) for n in changing]
             hit_count = int(np.count_nonzero(hit))
             least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
             most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
@@ -234,14 +225,12 @@ def _late_hits(hits: Rows, misses: Rows, tie_bounds: _BoundsByLevel) -> NDArray[
 
 
 class _Ranks(NamedTuple):
-    """Ranks of the first and last row of the tie of each row, (N,) each."""
-
     first: Rows
     last: Rows
 
 
 def _ranks(scope: Rows, score: Floats) -> _Ranks:
-    """Return the ranks of ties by descending score within each scope."""
+    """Return the first and last rank of each row's tie, by descending score in its scope, (N,)."""
     order = np.lexsort((-score, scope))
     scope, score = scope[order], score[order]
     begin = np.searchsorted(scope, scope, side="left")
@@ -280,11 +269,9 @@ class _ScoreOrders:
             strict=True,
         ):
             candidates = _ImageClass(self, rows, truth_rows)
-            bounds_index, bounds = candidates.bounds()
-            if bounds:
+            if bounds := candidates.bounds():
                 score = self.detections.score[candidates.first_rows]
-                label, image = divmod(pair, images)
-                yield TieGroup(label, image, score, bounds_index, bounds)
+                yield TieGroup(*divmod(pair, images), score, bounds)
 
     def _in_tie_groups(self) -> Flags:
         """Return a mask of detections whose tie may have several outcomes."""
@@ -319,22 +306,21 @@ class _ImageClass:
         first, last = orders.rank.first[self.first_rows], orders.rank.last[self.first_rows]
         limits = orders.limits[:, None]
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
-        self.preferred = [self._preferred(index) for index in range(len(self.rows))]
         area = detections.area[self.rows]
         self.inside = [(area >= low) & (area <= high) for low, high in protocol.area_bounds]
         self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
-    def bounds(self) -> tuple[NDArray[np.int32], list[tuple[CountBounds, ...]]]:
-        """Return `bounds_index` and `bounds` of the group."""
-        protocol, bounds = self.orders.protocol, dict[tuple[CountBounds, ...], int]()
-        shape = len(protocol.iou_thresholds), len(protocol.area_ranges), len(self.orders.limits)
-        bounds_index = np.full(shape, -1, np.int32)
-        for t, a, m in product(*map(range, shape)):
-            if self.compete[t] or self.straddles[m]:
-                bounds_index[t, a, m] = bounds.setdefault(self._spans(a, t, m), len(bounds))
-        return bounds_index, list(bounds)
+    def bounds(self) -> dict[tuple[int, int, int], tuple[CountBounds, ...]]:
+        """Return the `bounds` of the group."""
+        return {
+            (t, a, m): self._bounds(t, a, m)
+            for t, a, m in product(
+                *map(range, map(len, (self.compete, self.inside, self.straddles)))
+            )
+            if self.compete[t] or self.straddles[m]
+        }
 
-    def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
+    def _bounds(self, t: int, a: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie."""
         positive = self.orders.match_table.positive[a, self.ground_truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
@@ -345,27 +331,21 @@ class _ImageClass:
             self.cache[key] = tuple(bounds)
         return self.cache[key]
 
-    def _preferred(self, index: int) -> list[int]:
-        """Return the ground truths that a detection may match, best first."""
-        protocol, similarity = self.orders.protocol, self.similarity[index]
-        sign = -1 if protocol.equal_iou == "last" else 1
-        reached = np.flatnonzero(self.reached[0, index]).tolist()
-        ranked = sorted(reached, key=lambda i: (-similarity[i], sign * i))
-        return ranked[:1] if protocol.candidate == "best" else ranked
-
     def _match_options(self, index: int, a: int, t: int) -> MatchOptions:
-        """Return the ground truths that a detection can match, ignored ones last."""
-        orders = self.orders
+        """Return the ground truths that a detection can match, best first, ignored ones last."""
+        orders, similarity = self.orders, self.similarity[index]
+        best_only = orders.protocol.candidate == "best"
+        sign = -1 if orders.protocol.equal_iou == "last" else 1
+        reached = np.flatnonzero(self.reached[t, index]).tolist()
+        ranked = sorted(reached, key=lambda gt: (-similarity[gt], sign * gt))
         unmatched = MISS if self.inside[a][index] else NEITHER
         options: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
-        for gt in self.preferred[index]:
-            if not self.reached[t, index, gt]:
-                continue
+        for gt in ranked[:1] if best_only else ranked:
             row = self.ground_truths[gt]
             ignored = not orders.match_table.positive[a, row]
             outcome = NEITHER if ignored else unmatched if orders.run.unmatchable[row] else HIT
-            shared = ignored and orders.protocol.candidate == "best"
-            options[ignored].append((gt, outcome, not (shared or orders.run.crowd[row])))
+            shared = (ignored and best_only) or orders.run.crowd[row]
+            options[ignored].append((gt, outcome, not shared))
         return MatchOptions((*options[0], *options[1]), unmatched)
 
     def _ties(self, options: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
