@@ -153,11 +153,3 @@ class Scores(NamedTuple):
             average=self.average[indices],
             recall=self.recall[indices],
         )
-
-    def set_classes(self, classes: slice, scores: "Scores") -> None:
-        """Write the scores of some classes."""
-        self.interpolated.set_classes(classes, scores.interpolated)
-        self.average[:, classes] = scores.average
-        self.recall[:, classes] = scores.recall
-        self.positives[:, classes] = scores.positives
-        self.counts[:, classes] = scores.counts

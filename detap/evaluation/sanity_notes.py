@@ -29,7 +29,7 @@ from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol, protocol
-from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 _LOW = 0.05
 _MANY = 10  # box formats are checked if one box in ten extends beyond its image
@@ -43,13 +43,15 @@ _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
 def add_sanity_notes(result: Result) -> Result:
     """Return the result with notes on implausible tables and scores."""
     result = add_zero_id_note(result)
-    result = replace(result, notes=(*result.notes, *script_notes(result)))
-    from_files = result.ground_truth.files and result.detections.files
-    notes = [] if from_files else list(notes_of_arrays(result))
-    notes += [*duplicate_notes(result), *score_cut_notes(result)]
-    result = replace(result, notes=(*result.notes, *notes)) if notes else result
-    mismatches = mismatch_notes_of(result)
-    return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
+    for notes_of in (
+        script_notes,
+        notes_of_arrays,
+        duplicate_notes,
+        score_cut_notes,
+        mismatch_notes_of,
+    ):
+        result = replace(result, notes=(*result.notes, *notes_of(result)))
+    return result
 
 
 def notes_of_arrays(result: Result) -> Iterator[Note]:
@@ -242,49 +244,18 @@ def has_zero_id_note(result: Result) -> bool:
 
 
 def add_zero_id_note(result: Result) -> Result:
-    """Add both values of the primary metric to the note on annotation id 0.
-
-    Only the annotation's class is evaluated again.
-    """
+    """Add both values of the primary metric to the note on annotation id 0."""
     if not has_zero_id_note(result):
         return result
-    current, truth = result.protocol, result.ground_truth
-    (name, value), other = next(iter(result.summary.items())), _OTHER[current.name]
-    label = 0 if current.class_agnostic else int(truth.label[truth.zero_id][0])
-    one_class = EvaluationRun(
-        truth.select(_rows(result, truth, label)),
-        result.detections.select(_rows(result, result.detections, label)),
-        replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
-        result._run.threads,
-        prepared=True,
-    )
-    scores = one_class.evaluate()
-    interpolated = result._interpolated.copy()
-    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
-    alternative = replace(
-        result,
-        average_precision=_replaced(result.average_precision, label, scores.average),
-        _interpolated=interpolated,
-        recall=_replaced(result.recall, label, scores.recall),
-    )
-    ours, theirs = format_distinct(value, alternative.summary[name])
+    (name, value), other = next(iter(result.summary.items())), _OTHER[result.protocol.name]
+    of_other = replace(result.protocol, annotation_id_zero=protocol(other).annotation_id_zero)
+    ours, theirs = format_distinct(value, _rescored(result, of_other).summary[name])
     message = (
         "pycocotools counts a match with annotation id 0 as unmatched: "
         f"{name} is {ours} here and {theirs} with --protocol {other}"
     )
     notes = (replace(n, message=message) if n.code == _ZERO_ID else n for n in result.notes)
     return replace(result, notes=tuple(notes))
-
-
-def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArray[np.intp]:
-    return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
-
-
-def _replaced(values: Floats, label: int, new_values: Floats) -> Floats:
-    """Return a copy of an array with the values of one class replaced."""
-    copied = values.copy()
-    copied[:, label] = new_values[:, label]
-    return copied
 
 
 # --- rules of published scripts, which lower miss rates
@@ -318,8 +289,8 @@ def script_notes(result: Result) -> Iterator[Note]:
 
 def _rescored(result: Result, other: Protocol) -> Result:
     """Return the result of another protocol, of the same classes."""
-    tables = result.ground_truth, result.detections
-    run = EvaluationRun(*tables, other, result._run.threads, prepared=True)
+    full = (result.full or result)._run
+    run = EvaluationRun(full.ground_truth, full.detections, other, full.threads, prepared=True)
     if result.full is not None:
         run = SelectedClasses(run, [run.classes.index(name) for name in result.classes])
     return result_of(run, other, run.evaluate(), ())

@@ -202,3 +202,23 @@ def test_kaist(kaist: Any, preset: str, detector: str, subset: str) -> None:
         by_power = on_images(exact, whole._run.images[SUBSETS[subset]])
         expected = values["MR-2 at 10^(-2:.25:0)"]
         assert 100 * by_power.metric("MR-2") == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_note_of_a_selected_class_has_the_values_of_all_classes() -> None:
+    """The dog takes the only max dets of the image, so that no rule changes the miss rate."""
+    images = ["a", "b"]
+    truth = GroundTruth.from_arrays(
+        image=images, label=["person"] * 2, boxes=[[0, 0, 30, 60]] * 2, classes=["person", "dog"]
+    )
+    detections = Detections.from_arrays(
+        image=["a", "a", "b"],
+        label=["person", "dog", "person"],
+        boxes=[[0, 0, 30, 60], [100, 100, 130, 160], [200, 0, 230, 60]],
+        score=[0.5, 0.9, 0.8],
+    )
+    rules = {"max_dets": (1,), "max_dets_scope": "image", "ignore_where": "", "drop_where": ""}
+    result = evaluate(
+        truth, detections, replace(protocol("kaist-script"), **rules), classes=["person"]
+    )
+    assert result.metric("MR-2") == 1
+    assert not [note.message for note in result.notes if note.code == "script-rules"]
