@@ -271,7 +271,8 @@ class _ScoreOrders:
             candidates = _ImageClass(self, rows, truth_rows)
             if bounds := candidates.bounds():
                 score = self.detections.score[candidates.first_rows]
-                yield TieGroup(*divmod(pair, images), score, bounds)
+                label, image = divmod(pair, images)
+                yield TieGroup(label, image, score, bounds)
 
     def _in_tie_groups(self) -> Flags:
         """Return a mask of detections whose tie may have several outcomes."""
