@@ -118,8 +118,7 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
     outputs = Outputs.from_options(options, [*paths, *options["data_sets"], *gates.paths()])
     if outputs.needs_page_source:
         raise UsageError("a report of data sets has no HTML page; use json or markdown")
-    baseline = gates.read_baseline()
-    digests = outputs.needs_digests or baseline is not None
+    digests = outputs.needs_digests or gates.baseline is not None
     evaluated: list[Evaluated] = []
     for index, entry in enumerate(entries):
         session.start_progress(f"Evaluating {escape(entry.name)}")
@@ -144,7 +143,7 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
     problems: list[str | Note] = []
     if config.limits:
         record = partial(as_dict, report)
-        results = evaluate_gates(config, GatedSets(data), record, baseline_report=baseline)
+        results = evaluate_gates(config, GatedSets(data), record, baseline_report=gates.baseline)
         report = report.with_blocks(gate_blocks(results), results.notes)
         problems = results.problems
     status = finish(report, problems, session)

@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from detap.cli.inputs import Inputs, selected
-from detap.cli.run_reports import Evaluated
+from detap.cli.inputs import Evaluated, Inputs, Tables, selected
 from detap.cli.session import Session
 from detap.engines.dask import Engine
 from detap.engines.evaluation import evaluate
 from detap.formats.multi_file import LocatedInput
 from detap.protocols import Protocol
-from detap.report.inputs import describe_inputs
 
 
 def evaluate_on_workers(
@@ -36,10 +34,4 @@ def evaluate_on_workers(
             threads=options["threads"],
         )
     session.print_time("evaluating")
-    return Evaluated(
-        result,
-        describe_inputs(
-            ground_truth, digests=inputs.reading["limits"].digests, detections=detections
-        ),
-        (*ground_truth.files, *detections.files),
-    )
+    return Evaluated(result, Tables(ground_truth, detections))

@@ -198,7 +198,7 @@ class Gates:
     """The gates of a run, and their input files."""
 
     config: GateConfig
-    baseline: str | None = None  # path of an earlier report
+    baseline: BaselineReport | None = None  # read first, so that its errors come early
     baseline_detections: str | None = None  # path of an earlier detector's detections
     slices: str | None = None
     slice_by: str | None = None
@@ -218,12 +218,17 @@ class Gates:
             allow_mismatch=options.pop("allow_mismatch", False),
             writes_baseline=options.get("matches") is not None,
         )
+        baseline_report = None
+        if baseline is not None:
+            from detap.gates.baseline import read_baseline
+
+            baseline_report = BaselineReport(baseline, read_baseline(baseline))
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:
             raise UsageError("use --slices or --slice-by, not both")
         if detections == "-":
             raise UsageError(f"{option_names('baseline_detections')} cannot come from stdin")
-        return cls(config, baseline, detections, slices, slice_by)
+        return cls(config, baseline_report, detections, slices, slice_by)
 
     @property
     def any(self) -> bool:
@@ -242,16 +247,8 @@ class Gates:
 
     def paths(self) -> list[str]:
         """Return the paths of inputs, which must not be overwritten."""
-        paths = (self.baseline, self.baseline_detections, self.slices)
+        paths = (self.baseline and self.baseline.path, self.baseline_detections, self.slices)
         return [path for path in paths if path is not None]
-
-    def read_baseline(self) -> BaselineReport | None:
-        """Read the earlier report, first, so that errors appear before the evaluation."""
-        if self.baseline is None:
-            return None
-        from detap.gates.baseline import read_baseline
-
-        return BaselineReport(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
         self, images: Sequence[Name], values: Callable[[str], Mapping[Name, Any]]

@@ -30,6 +30,7 @@ from detap.io.paths import STDIN, SourceFile
 from detap.io.stream import read_bytes
 from detap.protocols import PRESETS, Protocol
 from detap.report.inputs import describe_inputs
+from detap.report.model import Block
 from detap.tables.concat import align_classes, images_seen
 from detap.tables.detection import Detections, GroundTruth, Name
 
@@ -65,6 +66,20 @@ class Tables(NamedTuple):
             if detections is not None
         )
         return result, others[0] if others else None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """An evaluated detector, and further contents of its report."""
+
+    result: Result
+    tables: Tables
+    baseline: Result | None = None  # of an earlier detector
+    slices: Mapping[str, Sequence[Name]] = field(default_factory=dict)  # images by tag
+    notes: Sequence[Note] = ()  # in addition to the result's
+    blocks: Sequence[Block] = ()
+    file_names: Mapping[str, str] = field(default_factory=dict)  # by image, for the HTML page
+    check: Any = None  # the comparison with pycocotools
 
 
 @dataclass(frozen=True, slots=True)

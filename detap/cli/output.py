@@ -101,18 +101,27 @@ class Outputs:
         return any(writer.extra for writer in self.writers)
 
     def write(
-        self, report: Report, read: Sequence[SourceFile] = (), *, quiet: bool = False
+        self,
+        report: Report,
+        read: Sequence[SourceFile] = (),
+        *,
+        quiet: bool = False,
+        brief: Report | None = None,
     ) -> None:
-        """Write the report to all files, then to standard output."""
+        """Write the report to all files, then to standard output; as tables, the `brief` one."""
+
+        def of(writer: Writer) -> Report:
+            return report if brief is None or writer.name in ("json", "csv") else brief
+
         for writer, path in self.files:
-            self.write_file(path, writer.render(report, Style(width=_PAGE)), read)
+            self.write_file(path, writer.render(of(writer), Style(width=_PAGE)), read)
         if any(writer.name == "github" for writer in self.writers):
             from detap.report.writers.github import append_summary
 
-            append_summary(report, Style(width=_PAGE))
+            append_summary(brief or report, Style(width=_PAGE))
         if quiet and not self.stdout_requested:
             return
-        text = self.stdout.render(report, _stdout_style())
+        text = self.stdout.render(of(self.stdout), _stdout_style())
         write_stdout(_encoded(text, self.stdout))
 
     def publish(self, report: Report, session: Session, read: Sequence[SourceFile] = ()) -> None:

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import click
 
 from detap.cli.gates import Gates, finish
+from detap.cli.inputs import Evaluated
 from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
@@ -17,14 +18,11 @@ from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
-from detap.gates.config import BaselineReport
-from detap.io.paths import SourceFile
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
 from detap.report.model import Block
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
-from detap.tables.detection import Name
 
 _output = partial(option, group="Output")
 
@@ -81,20 +79,6 @@ analysis_options = stack(
         help="All of these.",
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """An evaluated detector, and further contents of its report."""
-
-    result: Result
-    inputs: Sequence[Mapping[str, Any]]  # their descriptions
-    read: Sequence[SourceFile]  # files that must not be written
-    baseline: Result | None = None  # of an earlier detector
-    slices: Mapping[str, Sequence[Name]] = field(default_factory=dict)  # images by tag
-    notes: Sequence[Note] = ()  # in addition to the result's
-    blocks: Sequence[Block] = ()
-    file_names: Mapping[str, str] = field(default_factory=dict)  # by image, for the HTML page
 
 
 def extra_files(options: Mapping[str, Any]) -> list[str]:
@@ -165,7 +149,7 @@ def requested_blocks(result: Result, options: Mapping[str, Any]) -> list[Block]:
 
 def write_reports(
     evaluated: Evaluated,
-    gating: tuple[Gates, BaselineReport | None],
+    gates: Gates,
     outputs: Outputs,
     options: Mapping[str, Any],
     session: Session,
@@ -178,18 +162,19 @@ def write_reports(
         differing = comparison_notes(evaluated.result, evaluated.baseline)
     report = detection_report(
         evaluated.result,
-        inputs=evaluated.inputs,
+        inputs=evaluated.tables.describe(
+            digests=outputs.needs_digests or gates.baseline is not None
+        ),
         notes=(*evaluated.notes, *differing),
         blocks=evaluated.blocks,
         sort=options["sort"],
         reverse=options["reverse"],
     )
     problems: list[str | Note] = []
-    if gating[0].any:
+    if gates.any:
         from detap.cli.gate_results import with_gate_results
 
-        results = evaluated.result, evaluated.baseline
-        problems, report = with_gate_results(gating, results, evaluated.slices, report, options)
+        problems, report = with_gate_results(evaluated, gates, report, options)
         session.print_time("gating")
     if report.page_source is not None:
         page_source = replace(
@@ -200,14 +185,14 @@ def write_reports(
         report = replace(report, page_source=page_source)
     status = finish(report, problems, session)
     _write_extra_files(evaluated, outputs, options)
-    outputs.write(report, evaluated.read, quiet=session.quiet)
+    outputs.write(report, evaluated.tables.files, quiet=session.quiet)
     session.print_time("reporting")
     return status
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
     """Write curves, matches and plots."""
-    result, read = evaluated.result, evaluated.read
+    result, read = evaluated.result, evaluated.tables.files
     if (path := options["curves"]) is not None:
         from detap.report.writers.curves import detection_curves
 

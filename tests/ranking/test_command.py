@@ -148,6 +148,10 @@ def test_many_queries_are_shown_on_request(tmp_path: Path, command: Run) -> None
     assert "mean / sum" not in short
     every = command(*words, "--per-query").passed().out
     assert len(every.splitlines()) > len(short.splitlines()) + 50
+    page = tmp_path / "report.md"
+    text = command(*words, "--output-format", "json", "-o", str(page)).passed().out
+    assert len(json.loads(text)["queries"]) == 60
+    assert "60 queries; --per-query shows each" in page.read_text("utf-8")
 
 
 def test_metrics_at_k_show_precision_and_recall_at_ranks(fixtures: Path, command: Run) -> None:

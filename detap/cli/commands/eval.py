@@ -1,14 +1,13 @@
 """``detap eval``: evaluate detections against ground truth."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from detap import metrics
 from detap.cli.gates import Gates, gate_options
-from detap.cli.inputs import Inputs
+from detap.cli.inputs import Evaluated, Inputs
 from detap.cli.options import (
     input_options,
     option,
@@ -20,7 +19,6 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.run_reports import (
-    Evaluated,
     analysis_options,
     check_report_options,
     extra_files,
@@ -150,16 +148,20 @@ def command(session: Session, /, **options: Any) -> int:
         from detap.report.page import data_folder
 
         options["page_data"] = data_folder(options["page_data"], _page(outputs))
-    digests = outputs.needs_digests or gates.baseline is not None
+    digests, page = outputs.needs_digests or gates.baseline is not None, outputs.needs_page_source
     inputs = inputs.for_protocols(protocol, digests=digests)
+    if options["engine"] is not None:
+        _check_engine_options(inputs, protocol, gates, options, page=page)
     if options["engine"] is None:
-        return _evaluate(inputs, (protocol, gates), outputs, options, session)
-    _check_engine_options(inputs, (protocol, gates), outputs, options)
-    from detap.cli.engine import evaluate_on_workers  # asyncio
+        evaluated = _evaluate(inputs, protocol, gates, options, session, page=page)
+    else:
+        from detap.cli.engine import evaluate_on_workers  # asyncio
 
-    baseline = gates.read_baseline()
-    evaluated = evaluate_on_workers(inputs, protocol, options, session)
-    return write_reports(evaluated, (gates, baseline), outputs, options, session)
+        evaluated = evaluate_on_workers(inputs, protocol, options, session)
+    status = write_reports(evaluated, gates, outputs, options, session)
+    if evaluated.check and not evaluated.check.equal:
+        raise DifferenceError(evaluated.check.conclusion)
+    return status
 
 
 def _page(outputs: Outputs) -> str:
@@ -172,14 +174,14 @@ def _page(outputs: Outputs) -> str:
 
 def _evaluate(
     inputs: Inputs,
-    setup: tuple[Protocol, Gates],
-    outputs: Outputs,
+    protocol: Protocol,
+    gates: Gates,
     options: Mapping[str, Any],
     session: Session,
-) -> int:
-    """Read the tables, score them, and write the reports."""
-    protocol, gates = setup
-    baseline_report = gates.read_baseline()
+    *,
+    page: bool,
+) -> Evaluated:
+    """Read the tables, and score them; for a page also find the names of image files."""
     session.print_time("starting")
     tables = inputs.read(session, gates.baseline_detections)
     if not tables.detections.has_scores:
@@ -189,7 +191,7 @@ def _evaluate(
         any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
         or bool(requested_sections(options))
         or gates.needs_match_table
-        or outputs.needs_page_source
+        or page
     )
     scored, baseline = tables.score(protocol, options, match_table=needs_rows)
     result = add_sanity_notes(scored)
@@ -205,32 +207,25 @@ def _evaluate(
     slices, slice_notes = gates.read_slices(
         result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
     )
-    evaluated = Evaluated(
+    return Evaluated(
         result,
-        tables.describe(digests=inputs.reading["limits"].digests),
-        tables.files,
+        tables,
         baseline=baseline,
         slices=slices,
         notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[*checked, *requested_blocks(result, options)],
+        file_names=inputs.format.image_files(result.ground_truth)[1] if page else {},
+        check=check,
     )
-    if outputs.needs_page_source:
-        _, names = inputs.format.image_files(result.ground_truth)
-        evaluated = replace(evaluated, file_names=names)
-    status = write_reports(evaluated, (gates, baseline_report), outputs, options, session)
-    if check and not check.equal:
-        raise DifferenceError(check.conclusion)
-    return status
 
 
 # --- options that do not fit the run
 
 
 def _check_engine_options(
-    inputs: Inputs, setup: tuple[Protocol, Gates], outputs: Outputs, options: Mapping[str, Any]
+    inputs: Inputs, protocol: Protocol, gates: Gates, options: Mapping[str, Any], *, page: bool
 ) -> None:
     """Raise UsageError for the first option that needs all boxes in one process."""
-    protocol, gates = setup
     names = ("all_analyses", "plots", "matches", "cross_check", "curves", "tie_range")
     keys = [*(section.key for section in SECTIONS), *names]
     flags = {"all_analyses": "--analysis"}
@@ -248,7 +243,7 @@ def _check_engine_options(
         "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
         "--merge-images": inputs.merge_images,
         "--class-map": inputs.class_map is not None,
-        "the report page": outputs.needs_page_source,
+        "the report page": page,
     }
     specs = (*metrics.summary(protocol), *metrics.columns(protocol))
     given |= {f"the metric {spec.name}": spec.metric.accumulated is None for spec in specs}

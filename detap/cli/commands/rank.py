@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
@@ -26,7 +25,7 @@ from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.ranking import runs, samples
-from detap.gates.config import BaselineReport, OptionNames
+from detap.gates.config import OptionNames
 from detap.gates.evaluate import GateResults, evaluate_gates
 from detap.gates.ranking import Ranked
 from detap.io.paths import STDIN, SourceFile
@@ -41,10 +40,8 @@ from detap.report.sections.gates import gate_blocks
 from detap.report.sections.ranking import brief, classification_report, retrieval_report
 from detap.report.writers.curves import check_extension, retrieval_curves
 from detap.report.writers.json import as_dict
-from detap.report.writers.registry import Style
 from detap.tables.ranking import Gallery, Run, Samples
 
-_DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
 _APPLIES_TO = {
     "similarity": "embeddings",
@@ -169,7 +166,6 @@ def retrieval(session: Session, /, **options: Any) -> int:
     default = "ir_measures" if "run" in source.roles else "retrieval"
     protocol = protocol_from(options, Retrieval, default)
     outputs = _outputs(options, source, gates)
-    baseline = gates.read_baseline()
     names = _metric_names(options["measures"])
     select_metrics(protocol, names)  # raise errors in names before reading
     session.print_time("starting")
@@ -195,10 +191,10 @@ def retrieval(session: Session, /, **options: Any) -> int:
         )
     inputs = _describe(source, table) if outputs.needs_digests or gates.baseline else []
     report = retrieval_report(result, inputs=inputs, objectives=objectives)
-    results = _evaluate_gates(gates, report, _ranked(report, result), baseline, earlier)
     if (path := options["curves"]) is not None:
         outputs.write_file(path, retrieval_curves(result, path), table.files)
-    return _write(report, results, outputs, table.files, session, complete=options["per_query"])
+    gating = gates, _ranked(report, result), earlier
+    return _write(report, gating, outputs, table.files, session, complete=options["per_query"])
 
 
 classification_inputs = stack(
@@ -256,13 +252,12 @@ def classification(session: Session, /, **options: Any) -> int:
     gates = Gates.from_options(options, _RANKINGS)
     protocol = protocol_from(options, Classification, "voc2012")
     outputs = _outputs(options, source, gates)
-    baseline = gates.read_baseline()
     table: Samples = source.read()
     result = classifications.evaluate(table, protocol)
     inputs = _describe(source, table) if outputs.needs_digests or gates.baseline else []
     report = classification_report(result, inputs=inputs)
-    results = _evaluate_gates(gates, report, _ranked(report), baseline)
-    return _write(report, results, outputs, table.files, session, complete=options["per_query"])
+    gating = gates, _ranked(report), None
+    return _write(report, gating, outputs, table.files, session, complete=options["per_query"])
 
 
 # --- inputs
@@ -360,23 +355,25 @@ def _describe(source: _Input, table: Run | Gallery | Samples) -> list[dict[str, 
 
 def _write(
     report: Report,
-    results: GateResults,
+    gating: tuple[Gates, Ranked, Ranked | None],  # with the ranking, and the earlier one
     outputs: Outputs,
     files: Sequence[SourceFile],
     session: Session,
     *,
     complete: bool,
 ) -> int:
-    """Write all reports and return the exit status; tables list every row if `complete`."""
+    """Evaluate the gates, if any, and write all reports; tables list every row if `complete`."""
+    gates, current, earlier = gating
+    results = GateResults()
+    if gates.any:
+        record = partial(as_dict, report)
+        results = evaluate_gates(
+            gates.config, current, record, baseline_report=gates.baseline, baseline=earlier
+        )
     report = report.with_blocks(gate_blocks(results), results.notes)
     status = finish(report, results.problems, session)
-    shown = report if complete else brief(report)
-    for writer, path in outputs.files:
-        if writer.name in _DATA:
-            outputs.write_file(path, writer.render(report, Style()), files)
-    remaining = tuple(target for target in outputs.files if target[0].name not in _DATA)
-    stdout_report = report if outputs.stdout.name in _DATA else shown
-    replace(outputs, files=remaining).write(stdout_report, files, quiet=session.quiet)
+    shorter = None if complete else brief(report)
+    outputs.write(report, files, quiet=session.quiet, brief=shorter)
     session.print_time("reporting")
     return status
 
@@ -389,20 +386,6 @@ def _refuse_unused(given: Sequence[str], table: Run | Gallery) -> None:
         if _APPLIES_TO[name] not in inputs.get(kind, ("galleries",)):
             option_name = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option_name} applies to {_APPLIES_TO[name]} only")
-
-
-def _evaluate_gates(
-    gates: Gates,
-    report: Report,
-    current: Ranked,
-    baseline: BaselineReport | None,
-    earlier: Ranked | None = None,
-) -> GateResults:
-    """Evaluate the gates, if any."""
-    if not gates.any:
-        return GateResults()
-    record = partial(as_dict, report)
-    return evaluate_gates(gates.config, current, record, baseline_report=baseline, baseline=earlier)
 
 
 def _ranked(report: Report, result: RetrievalResult | None = None) -> Ranked:
