@@ -54,7 +54,7 @@ class Object:
     """A type of objects in a JSON report; calling it returns one."""
 
     def __init__(
-        self, name: str, description: str, /, *, others: Any = None, **fields: Any
+        self, name: str, description: str = "", /, *, others: Any = None, **fields: Any
     ) -> None:
         self.name, self.description, self.fields = name, description, fields
         self.others = others  # the type of values under undeclared keys, which None forbids
@@ -81,12 +81,7 @@ _UNROUNDED = (
     ", not rounded; null is undefined. Eleven elevenths sum to 1.0000000000000002 in floating "
     "point, as in the implementations that 11-point AP follows."
 )
-Fraction = field(
-    float | None,
-    f"A number from 0 to 1{_UNROUNDED}",
-    minimum=0,
-    maximum=1.000000001,
-)
+Fraction = field(float | None, f"A number from 0 to 1{_UNROUNDED}", minimum=0, maximum=1.000000001)
 Count = field(int, minimum=0)
 
 
@@ -105,18 +100,13 @@ def limits_of_metrics() -> dict[str, float]:
 
 MetricValue = field(float | None, f"The value of a metric{_UNROUNDED}", late=limits_of_metrics)
 
-Gap = field(
-    float | None,
-    "An absolute difference; null if only one of the two numbers is defined.",
-    minimum=0,
-)
+Gap = field(float | None, "Null if only one of the two numbers is defined.", minimum=0)
 
 Change = field(
-    float | None,
-    "A difference of two fractions; null if either is undefined.",
-    minimum=-1.000000001,
-    maximum=1.000000001,
+    float | None, "Null if either is undefined.", minimum=-1.000000001, maximum=1.000000001
 )
+
+_Role = Literal["ground_truth", "detections", "first", "second", "run", "qrels", "scores", "labels"]
 
 ClassId = field(
     int | str | None, "The COCO category id, or the name again; null if classes are scored as one."
@@ -126,40 +116,23 @@ Input = Object(
     "Input",
     "A file or folder that was read.",
     others=Any,
-    role=Literal[
-        "ground_truth",
-        "detections",
-        "first",
-        "second",
-        "run",
-        "qrels",
-        "scores",
-        "labels",
-    ],
+    role=_Role,
     path=field(str, "The path as given."),
     data_set=field(str, "Its name, in a report of several.", required=False),
     sha256=field(
         str | None,
-        "Digest of the file, not decompressed; of a folder, digest of the lines '<sha256>  "
-        "<name>' of its input files, sorted by name; of the labels in an archive, digest of their "
-        "arrays. Null for stdin.",
+        "Of the file, not decompressed; of a folder, of the lines '<sha256>  <name>' of its input "
+        "files, sorted by name; of the labels in an archive, of their arrays. Null for stdin.",
         pattern="^[0-9a-f]{64}$",
     ),
-    files=field(int, "Number of files.", minimum=1),
-    records=field(Count, "Number of records, before any is left out."),
-    images=field(
-        Count, "Number of images of the ground truth, before any selection.", required=False
-    ),
-    reading=field(
-        dict[str, str],
-        "Reader options other than the defaults, with their values; absent if there are none.",
-        required=False,
-    ),
+    files=field(int, minimum=1),
+    records=field(Count, "Before any is left out."),
+    images=field(Count, "Of the ground truth, before any selection.", required=False),
+    reading=field(dict[str, str], "Reader options other than the defaults.", required=False),
 )
 
 NoteEntry = Object(
     "NoteEntry",
-    "A note on the input or the result.",
     code=field(str, pattern="^[a-z0-9]+(-[a-z0-9]+)*$"),
     message=str,
     count=field(int, minimum=1),
@@ -168,7 +141,8 @@ NoteEntry = Object(
 
 ClassRow = Object(
     "ClassRow",
-    "The metrics and counts of a class.",
+    "The metrics and counts of a class: these at the lowest IoU threshold, all areas and the "
+    "largest number of detections per image.",
     others=MetricValue,
     name=str,
     id=ClassId,
@@ -176,16 +150,11 @@ ClassRow = Object(
     recall=field(
         Fraction, "VOC: the final recall, a mean over the IoU thresholds.", required=False
     ),
-    ground_truths=field(
-        Count,
-        "Ground truths that are not ignored. The counts are at the lowest IoU threshold, all "
-        "areas and the largest number of detections per image.",
-    ),
+    ground_truths=field(Count, "That are not ignored."),
     ignored=field(Count, "Ignored ground truths: neither TP nor FN."),
-    detections=field(Count, "All detections."),
+    detections=Count,
     within_max_dets=field(Count, "Detections within the maximum per image."),
-    true_positives=Count,
-    false_positives=Count,
+    **each(Count, "true_positives", "false_positives"),
     duplicates=field(Count, "False positives whose ground truth is matched by another detection."),
 )
 

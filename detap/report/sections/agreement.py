@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.analysis.agreement import Agreement, Counts, f1
 from detap.analysis.confusion import off_diagonal
-from detap.report.fields import Count, Fraction, Input, Object, each, field, list_of, report_of
+from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
 from detap.report.sections.comparison import top_rows
@@ -18,17 +18,14 @@ _MOST_CLASSES = 10
 
 AgreementRow = Object(
     "AgreementRow",
-    "F1 and boxes of a class or image.",
+    "F1 and boxes of a class or image; the boxes of a pair are of equal class.",
     name=int | str,
     F1=Fraction,
-    **each(Count, "first", "second"),
-    pairs=field(Count, "Pairs of boxes of equal class."),
+    **each(Count, "first", "second", "pairs"),
 )
 
 ImagesByF1 = Object(
-    "ImagesByF1",
-    "All images.",
-    all=field(list_of(AgreementRow), "By F1, the worst first; without boxes last."),
+    "ImagesByF1", all=field(list_of(AgreementRow), "By F1, the worst first; without boxes last.")
 )
 
 PairedClasses = Object(
@@ -43,19 +40,14 @@ PairedClasses = Object(
 
 Summary = Object(
     "AgreementSummary",
-    "The figures of all boxes; undefined is null.",
-    **{
-        "F1": Fraction,
-        "mean IoU": Fraction,
-        **each(field(float | None, minimum=-1, maximum=1), "kappa", "kappa of matched"),
-    },
+    **each(Fraction, "F1", "mean IoU"),
+    **each(field(float | None, minimum=-1, maximum=1), "kappa", "kappa of matched"),
 )
 
 AgreementReport = report_of(
     Literal["agreement"],
     "AgreementReport",
     "The JSON report of detap compare --agreement. Undefined figures are null.",
-    inputs=list_of(Input),
     summary=Summary,
     classes=list_of(AgreementRow),
     notes=list[Any],

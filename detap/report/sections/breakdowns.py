@@ -19,19 +19,14 @@ from detap.report.model import Block, Cell, Table, columns_of, name_column
 from detap.report.numbers import at_score, rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
 
+_COUNTS = ("ground_truths", "matched", "detections", "true_positives")
+
 BreakdownRow = Object(
-    "BreakdownRow",
-    "Recall, precision and counts of a group.",
-    name=str,
-    **each(Fraction, "recall", "precision"),
-    **each(Count, "ground_truths", "matched", "detections", "true_positives"),
+    "BreakdownRow", name=str, **each(Fraction, "recall", "precision"), **each(Count, *_COUNTS)
 )
 
 HistogramData = Object(
-    "HistogramData",
-    "Counts of true and false positives, in bins.",
-    edges=list[float],
-    **each(list_of(Count), "true_positives", "false_positives"),
+    "HistogramData", edges=list[float], **each(list_of(Count), "true_positives", "false_positives")
 )
 
 DATA = Object(
@@ -139,5 +134,5 @@ def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
 _COLUMNS = (
     name_column("group"),
     *columns_of("fraction", "recall", "precision"),
-    *columns_of("count", "ground_truths", "matched", "detections", "true_positives"),
+    *columns_of("count", *_COUNTS),
 )

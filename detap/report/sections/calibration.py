@@ -14,20 +14,15 @@ from detap.report.model import Block, Cell, Column, Table, columns_of
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
 
-ClassCalibration = Object(
-    "ClassCalibration",
-    "The calibration errors of a class.",
-    name=str,
-    id=ClassId,
-    **each(Fraction, "ECE", "MCE", "LaECE"),
-)
+_ERRORS = each(Fraction, "ECE", "MCE", "LaECE")
+
+ClassCalibration = Object("ClassCalibration", name=str, id=ClassId, **_ERRORS)
 
 DATA = Object(
     "CalibrationData",
-    "The data of --calibration, by score bin. Each bin includes its lower edge; the last "
-    "one also includes its upper edge.",
+    "The data of --calibration, by score bin. A bin includes its lower edge, the last one both.",
     iou=float,
-    **each(Fraction, "ECE", "MCE", "LaECE"),
+    **_ERRORS,
     edges=list[float],
     count=list_of(Count),
     **each(list_of(Fraction), "confidence", "accuracy"),

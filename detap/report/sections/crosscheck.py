@@ -8,16 +8,11 @@ from detap.report.fields import Count, Fraction, Gap, Object, dict_of, each, fie
 from detap.report.model import Block, Column, Table, columns_of, name_column
 
 CheckedMetric = Object(
-    "CheckedMetric",
-    "A metric of both implementations.",
-    name=str,
-    **each(Fraction, "detap", "reference"),
-    difference=Gap,
+    "CheckedMetric", name=str, **each(Fraction, "detap", "reference"), difference=Gap
 )
 
 CheckedArray = Object(
     "CheckedArray",
-    "An array of both implementations.",
     name=Literal["precision", "recall"],
     **each(Count, "entries", "differing"),
     largest_difference=Gap,

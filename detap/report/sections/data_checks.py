@@ -5,18 +5,12 @@ from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Input, Object, Version, field, list_of, report_of
+from detap.report.fields import Count, Input, Object, Version, each, field, list_of, report_of
 from detap.report.model import Block, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import with_totals
 
 ProblemEntry = Object(
-    "ProblemEntry",
-    "An error in the input.",
-    others=str,
-    file=str,
-    location=str,
-    message=str,
-    hint=str,
+    "ProblemEntry", others=str, **each(str, "file", "location", "message", "hint")
 )
 
 ProblemsData = Object(
@@ -29,12 +23,10 @@ ProblemsData = Object(
 
 CheckedClass = Object(
     "CheckedClass",
-    "A class and its number of boxes.",
     others=Any,
     name=str,
     id=int | str,
-    ground_truths=field(Count, required=False),
-    detections=field(Count, required=False),
+    **each(field(Count, "Of boxes.", required=False), "ground_truths", "detections"),
 )
 
 CheckReport = report_of(

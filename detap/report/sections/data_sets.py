@@ -25,7 +25,6 @@ from detap.report.sections.intervals import Ends, format_interval, with_ends
 
 DataSetRow = Object(
     "DataSetRow",
-    "The metrics of a data set.",
     others=MetricValue,
     name=str,
     group=field(str | None, "Null for none."),
@@ -33,25 +32,18 @@ DataSetRow = Object(
     **each(Count, "ground_truths", "detections"),
 )
 
-NamedValue = Object(
-    "NamedValue", "A value and its data set.", data_set=str | None, value=MetricValue
-)
+NamedValue = Object("NamedValue", data_set=str | None, value=MetricValue)
 
 StatisticsEntry = Object(
     "StatisticsEntry",
-    "A metric over the data sets where it is defined.",
+    "A metric over the data sets where it is defined; it is undefined for those left out.",
     **each(MetricValue, "mean", "median"),
     **each(NamedValue, "minimum", "maximum"),
-    data_sets=field(Count, "The number of these data sets."),
-    left_out=field(list[str], "The data sets where it is undefined."),
+    data_sets=Count,
+    left_out=list[str],
 )
 
-GroupEntry = Object(
-    "GroupEntry",
-    "The means over the data sets of a group.",
-    data_sets=field(int, minimum=1),
-    summary=dict_of(MetricValue),
-)
+GroupEntry = Object("GroupEntry", data_sets=field(int, minimum=1), summary=dict_of(MetricValue))
 
 DataSetIntervals = Object(
     "DataSetIntervals",

@@ -32,16 +32,11 @@ Points = Object(
 )
 
 ClassPoints = Object(
-    "ClassPoints",
-    "The points behind the value of a class with ground truth.",
-    others=Any,
-    name=str,
-    id=ClassId,
+    "ClassPoints", "Of a class with ground truth.", others=Any, name=str, id=ClassId
 )
 
 DetailsData = Object(
     "DetailsData",
-    "The points behind a metric.",
     classes=field(Count, "Classes with ground truth: the mean is over these."),
     by_class=field(list_of(ClassPoints), required=False),
     pooled=field(Points, "Of all classes ranked together.", required=False),

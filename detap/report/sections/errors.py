@@ -19,20 +19,9 @@ ErrorTypeEntry = Object(
     count_at_score=field(Count, "At score_threshold; not of a class.", required=False),
 )
 
-ErrorTypes = Object(
-    "ErrorTypes",
-    "The errors by type.",
-    **each(ErrorTypeEntry, *TYPES),
-)
+ErrorTypes = Object("ErrorTypes", **each(ErrorTypeEntry, *TYPES))
 
-ClassErrors = Object(
-    "ClassErrors",
-    "The types of errors of a class.",
-    name=str,
-    id=ClassId,
-    AP=Fraction,
-    types=ErrorTypes,
-)
+ClassErrors = Object("ClassErrors", name=str, id=ClassId, AP=Fraction, types=ErrorTypes)
 
 DATA = Object(
     "ErrorsData",

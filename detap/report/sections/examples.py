@@ -12,39 +12,28 @@ from detap.report.numbers import at_score, rows_of
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.image import CORNERS
 
-_Row = Object(
-    "_Row",
-    "",
-    **{
-        "image": int | str,
-        "class": str,
-        **each(float, *CORNERS),
-        "score": float | None,
-        "ground_truth": field(
-            str | None, "The class of the ground truth that the error is attributed to."
-        ),
-    },
-)
+_ROW = {
+    "image": int | str,
+    "class": str,
+    **each(float, *CORNERS),
+    "score": float | None,
+    "ground_truth": field(str | None, "The class of that which the error is attributed to."),
+}
 
 WorstImage = Object(
-    "WorstImage",
-    "The false positives and false negatives of an image.",
-    image=int | str,
-    **each(Count, "false_positives", "false_negatives"),
+    "WorstImage", image=int | str, **each(Count, "false_positives", "false_negatives")
 )
 
 ConfidentError = Object(
     "ConfidentError",
-    "A false positive.",
-    **_Row.fields,
+    **_ROW,
     error=Literal["classification", "localization", "both", "duplicate", "background"],
     iou=float | None,
 )
 
 LabelErrorRow = Object(
     "LabelErrorRow",
-    "A detection or ground truth that suggests a label error.",
-    **_Row.fields,
+    **_ROW,
     reason=Literal["missing_annotation", "wrong_label", "never_detected"],
 )
 

@@ -26,13 +26,12 @@ from detap.report.numbers import exact
 
 StepRow = Object(
     "StepRow",
-    "The effect of a step: one field, or fields that only make sense together. Its fraction"
-    " of the difference, its Shapley value, its effect in order and reversed, and its "
-    "smallest and largest effect over all combinations. Null if only the two orders were "
-    "scored.",
+    "The effect of a step: one field, or fields that only make sense together. `min` and `max` are "
+    "over all combinations, null if only the two orders were scored.",
     name=str,
     fields=field(str, "Separated by commas."),
-    **each(float | None, "fraction", "shapley"),
+    fraction=field(float | None, "Of the difference."),
+    shapley=float | None,
     **each(float, "in_order", "reversed"),
     **each(float | None, "min", "max"),
 )
@@ -47,51 +46,39 @@ ExplainedMetric = Object(
 )
 
 ExplainedMetrics = Object(
-    "ExplainedMetrics",
-    "The metric of both sides.",
-    **each(ExplainedMetric, "first", "second"),
-    difference=float | None,
+    "ExplainedMetrics", **each(ExplainedMetric, "first", "second"), difference=float | None
 )
 
 CombinationsData = Object(
     "CombinationsData",
-    "The combinations of changed fields that were scored.",
+    "The combinations of changed fields: `all`, or only those in order and reversed.",
     scored=Count,
-    all=field(bool, "True if all combinations were scored, else only those in order and reversed."),
+    all=bool,
 )
 
-FieldPair = Object("FieldPair", "The value of a field in both protocols.", first=Any, second=Any)
+FieldPair = Object("FieldPair", first=Any, second=Any)
 
 ProtocolRow = Object(
     "ProtocolRow",
     "A protocol that gives the value, or a near one.",
-    name=str,
-    metric=str,
+    **each(str, "name", "metric"),
     value=float,
-    digits=field(Count, "The number of matching digits."),
-    changes=field(Count, "The number of changed fields of a preset."),
+    digits=field(Count, "That match."),
+    changes=field(Count, "Changed fields of a preset."),
     signature=str,
 )
 
-ScoredCounts = Object(
-    "ScoredCounts",
-    "The number of scored protocols, by changed fields.",
-    **each(Count, "presets", "one_field", "two_fields"),
-)
+ScoredCounts = Object("ScoredCounts", **each(Count, "presets", "one_field", "two_fields"))
 
-NotSearched = Object(
-    "NotSearched", "Presets that were not searched, and the reason.", presets=list[str], reason=str
-)
+NotSearched = Object("NotSearched", presets=list[str], reason=str)
 
 SearchData = Object(
     "SearchData",
-    "The extent of the search.",
     metric=str,
-    digits=Count,
-    equal=Count,
-    scored=ScoredCounts,
+    **each(Count, "digits", "equal"),
+    scored=field(ScoredCounts, "By changed fields."),
     candidates=Count,
-    not_searched=field(list_of(NotSearched), "Presets that were not searched, by reason."),
+    not_searched=list_of(NotSearched),
 )
 
 ContributionRow = Object(
@@ -103,20 +90,14 @@ ContributionRow = Object(
 
 CauseEntry = Object(
     "CauseEntry",
-    "A possible cause of the difference.",
     name=str,
     differs=field(bool | None, "Null if unknown."),
     **each(str, "first", "second"),
 )
 
-RemarksData = Object("RemarksData", "Further remarks.", messages=list[str])
+RemarksData = Object("RemarksData", messages=list[str])
 
-AttributionData = Object(
-    "AttributionData",
-    "The contribution of each step to the difference.",
-    steps=list_of(StepRow),
-    difference=float,
-)
+AttributionData = Object("AttributionData", steps=list_of(StepRow), difference=float)
 
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 

@@ -13,33 +13,26 @@ from detap.report.sections.regressions import regressions_block
 
 GateEntry = Object(
     "GateEntry",
-    "The result of one gate.",
     kind=Kind,
     name=field(str, "The metric's full name: AP50, class:person.AP, slice:night.AP50."),
     status=field(GateStatus, "undefined fails too; the last two are warnings."),
     value=float | None,
     limit=field(str, "As given."),
-    baseline=field(
-        float | None, "The baseline's value; null for a minimum or maximum, or if undefined."
-    ),
-    drop=field(float | None, "The drop; negative if the metric rose."),
+    baseline=field(float | None, "Null for a minimum or maximum, or if undefined."),
+    drop=field(float | None, "Negative if the metric rose."),
     interval=field(
         list[float | None] | None,
-        "The confidence interval of the drop; of the metric with a minimum or maximum.",
+        "Of the drop; of the metric with a minimum or maximum.",
         minItems=2,
         maxItems=2,
     ),
     confidence=float | None,
-    ground_truths=field(
-        int | None,
-        "Ground truths behind the metric: of its class, area range, slice or group of classes.",
-    ),
+    ground_truths=field(int | None, "Of the metric's class, area range, slice or class group."),
     message=str,
 )
 
 GatesData = Object(
     "GatesData",
-    "The results of all gates.",
     passed=field(bool, "True if no gate failed."),
     **each(Count, "failed", "warned"),
     checks=list_of(GateEntry),

@@ -12,13 +12,10 @@ from detap.report.model import Block, Cell, Column, Kind, Report, Table, columns
 
 HistoryEntry = Object(
     "HistoryEntry",
-    "The metrics of a report.",
     others=field(float | None, "A metric, by name."),
     name=field(str, "The path of the report."),
-    gates=field(Literal["passed", "FAILED", None], "The result of its gates; null without gates."),
-    change=field(
-        float | None, "Change of the first metric since the previous run; null for the first run."
-    ),
+    gates=field(Literal["passed", "FAILED", None], "Null without gates."),
+    change=field(float | None, "Of the first metric since the previous run; null for the first."),
     detap_version=str,
 )
 
@@ -31,10 +28,7 @@ SeriesEntry = Object(
 )
 
 NotComparableData = Object(
-    "NotComparableData",
-    "Reports that are not comparable with the latest.",
-    others=Any,
-    series=field(list_of(SeriesEntry), minItems=1),
+    "NotComparableData", others=Any, series=field(list_of(SeriesEntry), minItems=1)
 )
 
 HistoryReport = report_of(

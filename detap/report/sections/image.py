@@ -15,46 +15,32 @@ CORNERS = ("x1", "y1", "x2", "y2")
 
 ShownDetection = Object(
     "ShownDetection",
-    "",
     **{
         "name": field(str, "Its number, from 1."),
         "class": str,
         "score": float,
         "result": DetectionStatus,
         "why": str,
-        "ground_truth": field(
-            int | None, "The number of the matched, attributed or nearest ground truth.", minimum=1
-        ),
+        "ground_truth": field(int | None, "The matched, attributed or nearest one.", minimum=1),
         "iou": float | None,
-        "matched_by": field(
-            int | None, "The number of the other detection that matches it.", minimum=1
-        ),
+        "matched_by": field(int | None, "The other detection that matches it.", minimum=1),
         **each(float, *CORNERS),
     },
 )
 
 ShownGroundTruth = Object(
     "ShownGroundTruth",
-    "",
     **{
         "name": field(str, "Its number, from 1, in the order of the file."),
         "class": str,
         "result": GroundTruthStatus,
         "why": str,
-        "detection": field(
-            int | None, "The number of the matching or near-miss detection.", minimum=1
-        ),
+        "detection": field(int | None, "The matching or near-miss detection.", minimum=1),
         **each(float, *CORNERS),
     },
 )
 
-ImageData = Object(
-    "ImageData",
-    "The image, and its ground truths.",
-    name=int | str,
-    iou=float,
-    ground_truths=list_of(ShownGroundTruth),
-)
+ImageData = Object("ImageData", name=int | str, iou=float, ground_truths=list_of(ShownGroundTruth))
 
 ImageReport = report_of(
     Literal["image"],

@@ -20,15 +20,10 @@ Ends = field(
     list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2
 )
 
-ClassIntervals = Object(
-    "ClassIntervals", "The intervals of the metrics of a class.", others=Ends, name=str, id=ClassId
-)
+ClassIntervals = Object("ClassIntervals", others=Ends, name=str, id=ClassId)
 
 SliceIntervalsData = Object(
-    "SliceIntervalsData",
-    "The intervals of a slice.",
-    summary=dict_of(Ends),
-    classes=list_of(ClassIntervals),
+    "SliceIntervalsData", summary=dict_of(Ends), classes=list_of(ClassIntervals)
 )
 
 IntervalsData = Object(

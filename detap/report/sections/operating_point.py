@@ -16,16 +16,13 @@ from detap.tables.detection import Floats
 
 OverallPoint = Object(
     "OverallPoint",
-    "Precision, recall, F1 and counts at a score threshold.",
     score=field(float | None, "The threshold; null without detections."),
     **each(Fraction, "F1", "precision", "recall"),
     false_positives_per_image=field(float | None, minimum=0),
     **each(Count, "true_positives", "false_positives", "false_negatives"),
 )
 
-ClassPoint = Object(
-    "ClassPoint", "The same metrics of a class.", **OverallPoint.fields, name=str, id=ClassId
-)
+ClassPoint = Object("ClassPoint", **OverallPoint.fields, name=str, id=ClassId)
 
 DATA = Object(
     "OperatingPointData",

@@ -6,38 +6,31 @@ from typing import Literal
 
 from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.gates.config import Level
-from detap.report.fields import Count, Object, field, list_of
+from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Column, Table, columns_of, name_column
 from detap.report.numbers import fraction
 
 DetectableDropEntry = Object(
     "DetectableDropEntry",
-    "The minimum detectable drop of a metric.",
+    "The smallest true drop of a metric that is detected with this power.",
     name=field(str, "The metric's full name, as in gates."),
-    units=field(Count, "The number of images, or of queries."),
+    units=field(Count, "Images, or queries."),
     standard_error=field(float | None, "Of the drop; null if all resamples are equal."),
-    min_detectable_drop=field(
-        float | None, "The smallest true drop that is detected with this power."
-    ),
+    min_detectable_drop=float | None,
     limit=field(float | None, "The drop or rise that a gate allows."),
     drop_failing_gate=field(float | None, "The true drop that fails the gate with this power."),
-    images_needed=field(
-        int | None,
-        "Images (or queries) needed to detect `drop`, or else a drop of the limit's size.",
-    ),
+    images_needed=field(int | None, "To detect `drop`, or else a drop of the limit's size."),
     ground_truths=field(int | None, "Of the class, for a class metric."),
 )
 
 MarginEntry = Object(
     "MarginEntry",
-    "The margin of a metric with a minimum or maximum.",
+    "The distance from a minimum or maximum at which its gate fails (or passes) with this power.",
     name=str,
     kind=Level,
     limit=field(str, "As given."),
     standard_error=field(float | None, "Of the metric."),
-    margin=field(
-        float | None, "Distance from the limit at which the gate fails (or passes) with this power."
-    ),
+    margin=float | None,
 )
 
 PowerData = Object(
@@ -45,14 +38,11 @@ PowerData = Object(
     "The minimum detectable drops, by statistical power.",
     level=field(float, "The level of the confidence intervals."),
     power=field(float, "The fraction of samples in which the drop is detected."),
-    paired=field(
-        bool, "True if two detectors are compared; otherwise twice the variance of one is used."
-    ),
+    paired=field(bool, "Of two detectors; otherwise twice the variance of one is used."),
     unit=Literal["image", "query"],
     drop=field(float | None, "The drop of --detectable-drop."),
-    metrics=list_of(DetectableDropEntry),
-    classes=field(list_of(DetectableDropEntry), "The same by class."),
-    margins=field(list_of(MarginEntry), "Of metrics with a minimum or maximum."),
+    **each(list_of(DetectableDropEntry), "metrics", "classes"),
+    margins=list_of(MarginEntry),
 )
 
 _MOST_MARGINS = 10

@@ -23,23 +23,12 @@ RankingProtocol = Object(
     **each(Any, "name", "cutoffs", "divisor", "no_relevant"),
 )
 
-QueryRow = Object(
-    "QueryRow",
-    "The metrics and counts of a query.",
-    others=float | None,
-    name=str,
-    **each(Count, "relevant", "ranked"),
-)
+QueryRow = Object("QueryRow", others=float | None, name=str, **each(Count, "relevant", "ranked"))
 
 _CLASS_COUNTS = ("positives", "negatives", "difficult", "unscored")
 
 RankedClassRow = Object(
-    "RankedClassRow",
-    "The metrics and counts of a class.",
-    others=float | None,
-    name=str,
-    AP=float | None,
-    **each(Count, *_CLASS_COUNTS),
+    "RankedClassRow", others=float | None, name=str, AP=float | None, **each(Count, *_CLASS_COUNTS)
 )
 
 RankingCurve = Object(
@@ -54,11 +43,7 @@ RankingCurve = Object(
 )
 
 LossesData = Object(
-    "LossesData",
-    "Means of the losses, and their parameters.",
-    others=Any,
-    means=dict[str, float | None],
-    parameters=dict[str, Any],
+    "LossesData", others=Any, means=dict[str, float | None], parameters=dict[str, Any]
 )
 
 _GAP_TITLES = {
@@ -69,21 +54,15 @@ _GAP_TITLES = {
 }
 
 DecomposabilityMeans = Object(
-    "DecomposabilityMeans",
-    "Means over the queries.",
-    others=float | None,
-    **each(float | None, *_GAP_TITLES),
+    "DecomposabilityMeans", others=float | None, **each(float | None, *_GAP_TITLES)
 )
 
 DecomposabilityData = Object(
     "DecomposabilityData",
-    "The decomposability of AP over batches.",
+    "The decomposability of AP over batches: means over queries. The bounds suppose that each "
+    "batch ranks its relevant items first; that applies to some of the queries.",
     others=Any,
-    batches=Count,
-    applies=field(
-        Count, "Queries of which each batch ranks its relevant items first, as the bounds suppose."
-    ),
-    queries=Count,
+    **each(Count, "batches", "applies", "queries"),
     means=DecomposabilityMeans,
 )
 

@@ -11,45 +11,30 @@ from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block
 from detap.report.numbers import change
 
-DropAt = Object("DropAt", "The drop of AP at an IoU threshold.", iou=float, drop=float)
+DropAt = Object("DropAt", **each(float, "iou", "drop"))
 
-LocalizationDrop = Object(
-    "LocalizationDrop",
-    "The drop of AP at the lowest threshold and at the one with the largest drop.",
-    **each(DropAt, "lowest", "worst"),
-)
+LocalizationDrop = Object("LocalizationDrop", **each(DropAt, "lowest", "worst"))
 
 RegressedClass = Object(
     "RegressedClass",
     "The AP of a class, now and in the baseline; F1 of detections without scores.",
     name=str,
-    AP=field(float | None, required=False),
-    F1=field(float | None, required=False),
+    **each(field(float | None, required=False), "AP", "F1"),
     baseline=float | None,
     ground_truths=Count,
 )
 
-ImageErrorRow = Object(
-    "ImageErrorRow",
-    "The errors of an image by type.",
-    name=str | int,
-    **each(int, "errors", *KINDS),
-)
+ImageErrorRow = Object("ImageErrorRow", name=str | int, **each(int, "errors", *KINDS))
 
 RegressionsData = Object(
     "RegressionsData",
     "The classes and images behind gates that did not pass.",
     slice=field(str | None, "The slice, if all of these gates are about one."),
     localization_regression=field(
-        LocalizationDrop,
-        "If AP dropped mostly at high IoU: the drop at the lowest threshold and the largest one.",
-        null=True,
+        LocalizationDrop, "The drop of AP by IoU threshold, if mostly at high IoU.", null=True
     ),
     images_compared=field(bool, "True if the images are compared with an earlier detector."),
-    classes=field(
-        list_of(RegressedClass),
-        "Classes with the largest drops of AP; without a baseline, those of lowest AP.",
-    ),
+    classes=field(list_of(RegressedClass), "Of the largest drops; else of the lowest AP."),
     images=field(
         list_of(ImageErrorRow),
         "Images with the most errors at the lowest threshold, or at the worst of "

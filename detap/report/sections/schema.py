@@ -87,9 +87,7 @@ DetectionReport = report_of(
         minProperties=1,
     ),
     classes=field(
-        list_of(ClassRow),
-        "One entry per class, in the order of the ground truth (or of --sort); classes that "
-        "occur only in the detections come last.",
+        list_of(ClassRow), "In the order of the ground truth (or of --sort), those without it last."
     ),
     notes=field(list_of(NoteEntry), "Notes of the run; codes are stable."),
     tie_range=field(

@@ -2,17 +2,15 @@
 
 from detap.evaluation.selection import Selection
 from detap.io.digest import sha256_of_names
-from detap.report.fields import Object, field
+from detap.report.fields import Object, each, field
 from detap.report.model import Block
 
 SelectionData = Object(
     "SelectionData",
-    "The selection of --classes and --images.",
+    "The selection of --classes and --images; the digest is of names, one per line.",
     classes=list[str] | None,
-    of_classes=field(int | None, "The number of classes."),
-    images=field(int | None, "The number of selected images."),
-    of_images=field(int | None, "The number of images of the ground truth."),
-    images_sha256=field(str | None, "Of their names, one per line."),
+    **each(int | None, "of_classes", "images", "of_images"),
+    images_sha256=str | None,
     signature=field(list[str], "Its parts of the signature."),
 )
 

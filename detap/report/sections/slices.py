@@ -12,7 +12,6 @@ from detap.report.model import Block, Cell, Column, Table, columns_of, name_colu
 
 SliceEntry = Object(
     "SliceEntry",
-    "The metrics of a slice.",
     images=Count,
     images_sha256=field(str, "Of their names, one per line.", pattern="^[0-9a-f]{64}$"),
     ground_truths=Count,

@@ -14,7 +14,7 @@ TieRangeEntry = Object(
     **each(Fraction, "lowest", "value", "highest"),
     mean=field(Fraction, "Over random rankings, with --missing-scores 1.", required=False),
     standard_error=field(float, "Of the mean.", required=False),
-    orders=field(int, "The number of random rankings.", required=False),
+    orders=field(int, "Of random rankings.", required=False),
 )
 
 

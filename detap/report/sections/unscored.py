@@ -14,14 +14,15 @@ from detap.tables.detection import ResponseCounts
 
 _ADJECTIVES = ("failed", "truncated", "malformed")
 """Notes that describe an answer; the others are what it has."""
+_METRICS = {"F1": "F1", "P": "P", "R": "R", "macro_F1": "macro-F1", "mean_iou": "mean IoU"}
 _COUNTS = ("true_positives", "false_positives", "false_negatives", "ignored_detections")
 
 ThresholdEntry = Object(
     "ThresholdEntry",
-    "The counts and metrics of all classes together at an IoU threshold.",
+    "Of all classes together.",
     iou=float,
     **each(Count, *_COUNTS),
-    **each(Fraction, "F1", "P", "R", "macro_F1", "mean_iou"),
+    **each(Fraction, *_METRICS),
 )
 
 ResponsesData = Object(
@@ -37,13 +38,8 @@ ResponsesData = Object(
 
 UnscoredData = Object(
     "UnscoredData",
-    "Of detections without scores.",
-    by_threshold=field(list_of(ThresholdEntry), "One entry per IoU threshold.", required=False),
-    unknown_labels=field(
-        dict_of(Count),
-        "Detections by label, of labels that the ground truth lacks.",
-        required=False,
-    ),
+    by_threshold=field(list_of(ThresholdEntry), required=False),
+    unknown_labels=field(dict_of(Count), "Detections by label.", required=False),
     responses=field(ResponsesData, required=False),
 )
 
@@ -79,13 +75,12 @@ def _sentence(responses: ResponseCounts) -> str:
 def _data(result: Result) -> dict[str, Any]:
     """Return the counts and metrics at each threshold, and the unknown labels."""
     table, positives = result.match_table, int(result.ground_truths.sum())
-    names = {"F1": "F1", "P": "P", "R": "R", "macro_F1": "macro-F1", "mean_iou": "mean IoU"}
     rows = []
     for t, iou in enumerate(result.protocol.iou_thresholds):
         true = int(table.is_true_positive(0, t).sum())
         ignored = int(table.is_ignored(0, t).sum())
         counts = true, len(table) - true - ignored, positives - true, ignored
-        values = {key: result.metric(f"{name}@{percent(iou)}") for key, name in names.items()}
+        values = {key: result.metric(f"{name}@{percent(iou)}") for key, name in _METRICS.items()}
         values |= zip(_COUNTS, counts, strict=True)
         rows.append(ThresholdEntry(iou=iou, **values))
     return UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
