@@ -12,27 +12,20 @@ from detap._version import SCHEMA_VERSION
 
 
 class Field(NamedTuple):
-    """A type with a description and keywords of JSON Schema; a function returns late ones."""
+    """A type, or null, with a description and keywords of JSON Schema."""
 
     kind: Any
     description: str
     required: bool
-    null: bool  # or null
-    limits: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    null: bool
+    limits: Mapping[str, Any] | Callable[[], Mapping[str, Any]]  # a function: when used
 
 
 def field(
-    kind: Any,
-    description: str = "",
-    /,
-    *,
-    required: bool = True,
-    null: bool = False,
-    late: Callable[[], Mapping[str, Any]] | None = None,
-    **limits: Any,
+    kind: Any, description: str = "", /, *, required: bool = True, null: bool = False, **limits: Any
 ) -> Any:
-    """Return a type with a description and limits, which are keywords of JSON Schema."""
-    return Field(kind, description, required, null, late or limits)
+    """Return a type with a description and limits."""
+    return Field(kind, description, required, null, limits)
 
 
 def list_of(kind: Any) -> Any:
@@ -98,7 +91,8 @@ def limits_of_metrics() -> dict[str, float]:
     return {key: limit for key, limit in limits.items() if not isinf(limit)}
 
 
-MetricValue = field(float | None, f"The value of a metric{_UNROUNDED}", late=limits_of_metrics)
+_VALUE = f"The value of a metric{_UNROUNDED}"
+MetricValue = Field(float | None, _VALUE, required=True, null=False, limits=limits_of_metrics)
 
 Gap = field(float | None, "Null if only one of the two numbers is defined.", minimum=0)
 

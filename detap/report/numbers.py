@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.decimals import nearly_equal
 from detap.evaluation.results import Result
-from detap.report.model import Cell, Column, Report, Table, name_column
+from detap.report.model import Cell, Column, Report, Table, columns_of, name_column
 
 UNDEFINED = "\N{EN DASH}"
 """The text of an undefined number."""
@@ -168,16 +168,12 @@ def excludes_zero(low: Cell, high: Cell) -> bool:
 
 def summary_table(report: Report) -> Table:
     """Return the name, value and parameters of each metric of the summary."""
-    columns = (
-        name_column("metric"),
-        Column("value", "value", "value", "fraction"),
-        *report.param_columns,
-    )
+    columns = (name_column("metric"), *columns_of("fraction", "value"), *report.param_columns)
     keys = [column.key for column in columns]
-    rows: list[dict[str, Cell]] = [
+    rows: Iterable[dict[str, Cell]] = (
         dict(zip(keys, (name, value, *report.params.get(name, ())), strict=True))
         for name, value in report.summary.items()
-    ]
+    )
     return Table(columns, tuple(rows))
 
 
@@ -224,10 +220,10 @@ def mean(values: Iterable[Cell]) -> float:
     return reduce(add, defined) / len(defined) if defined else nan
 
 
-def plain(value: object) -> object:
-    """Replace NaN by None, at any depth."""
+def plain(value: object) -> Any:
+    """Replace NaN and infinity by None, at any depth."""
     if isinstance(value, float):
-        return None if isnan(value) else value
+        return value if isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

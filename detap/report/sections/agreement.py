@@ -127,11 +127,7 @@ def _images(agreement: Agreement, max_rows: int | None) -> Block:
     """Return the images by F1, the worst first."""
     rows = sorted(
         _rows(agreement.images, agreement.image_counts),
-        key=lambda row: (
-            isnan(row["F1"]),
-            row["F1"],
-            2 * row["pairs"] - row["first"] - row["second"],
-        ),
+        key=lambda r: (isnan(r["F1"]), r["F1"], 2 * r["pairs"] - r["first"] - r["second"]),
     )
     table = _table("image", rows)
     return top_rows("images", "Images by F1, worst first", {"all": rows}, table, max_rows)

@@ -1,6 +1,5 @@
 """The cross-check against pycocotools."""
 
-from math import isfinite
 from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
@@ -27,9 +26,7 @@ CrossCheckData = Object(
     largest_difference=Gap,
     inexact_boxes=field(Count, "Boxes whose corners and area no width and height give exactly."),
     unmodified_file=field(
-        dict_of(Fraction) | None,
-        "pycocotools' values for the unmodified file, if its annotation id 0 changes them.",
-        required=False,
+        dict_of(Fraction) | None, "pycocotools' values with annotation id 0.", required=False
     ),
     metrics=list_of(CheckedMetric),
     arrays=list_of(CheckedArray),
@@ -51,28 +48,14 @@ def cross_check_block(check: CrossCheck) -> Block:
     ]
     data = CrossCheckData(
         check,
-        largest_difference=_finite(check.largest),
+        largest_difference=check.largest,
         inexact_boxes=check.inexact,
         unmodified_file=check.unmodified_file,
-        metrics=[{**row, "difference": _finite(row["difference"])} for row in rows],
+        metrics=rows,
         arrays=[
-            CheckedArray(
-                name=name,
-                entries=entries,
-                differing=differing,
-                largest_difference=_finite(worst),
-            )
+            CheckedArray(name=name, entries=entries, differing=differing, largest_difference=worst)
             for name, (entries, differing, worst) in check.arrays.items()
         ],
     )
-    return Block(
-        "cross_check",
-        f"Cross-check against {check.reference}",
-        data,
-        (check.conclusion,),
-        Table(_COLUMNS, tuple(rows)),
-    )
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
+    title = f"Cross-check against {check.reference}"
+    return Block("cross_check", title, data, (check.conclusion,), Table(_COLUMNS, tuple(rows)))

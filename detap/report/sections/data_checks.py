@@ -32,15 +32,11 @@ CheckedClass = Object(
 CheckReport = report_of(
     Literal["check"],
     "CheckReport",
-    "The JSON report of detap check. New keys do not change schema_version; removed or "
-    "changed keys do.",
+    "The JSON report of detap check.",
     version=Version,
     inputs=field(list_of(Input), "The readable inputs."),
     errors=ProblemsData,
-    statistics=field(
-        dict[str, float | list[str] | None],
-        "Data set statistics by key: a count, a number or names; null if not applicable.",
-    ),
+    statistics=field(dict[str, float | list[str] | None], "Null if not applicable."),
     classes=list_of(CheckedClass),
 )
 

@@ -61,11 +61,7 @@ DataSetsReport = report_of(
     signature=field(str, "The common parts of the signatures.", pattern="^protocol:"),
     protocol=dict[str, Any],
     conclusion=str,
-    summary=field(
-        dict_of(MetricValue),
-        "Unweighted means over the data sets where the metric is defined, primary metric first.",
-        minProperties=1,
-    ),
+    summary=field(dict_of(MetricValue), "Over the data sets where it is defined.", minProperties=1),
     data_sets=field(list_of(DataSetRow), "In the order given.", minItems=1),
     statistics=dict_of(StatisticsEntry),
     groups=field(dict_of(GroupEntry), "By name, in the order given.", required=False),
@@ -150,17 +146,14 @@ def _params(data: DataSets, name: str) -> dict[Column, str]:
 def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
     names = data.names
     if data.groups:
-        groups: dict[str, dict[str, Any]] = {
-            group: {
-                "data_sets": sum(one.group == group for one in data.sets),
-                "summary": {name: data.mean(name, group) for name in names},
-            }
+        groups = {
+            group: GroupEntry(
+                data_sets=sum(one.group == group for one in data.sets),
+                summary={name: data.mean(name, group) for name in names},
+            )
             for group in data.groups
         }
-        rows = tuple(
-            {"name": group, "data_sets": of["data_sets"], **of["summary"]}
-            for group, of in groups.items()
-        )
+        rows = tuple({"name": group, **of, **of["summary"]} for group, of in groups.items())
         counts = Column("data_sets", "data sets", "sets", "count")
         table = Table((name_column("group"), *columns.values(), counts), rows)
         yield Block("groups", "Group means", groups, table=table)

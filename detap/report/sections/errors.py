@@ -66,7 +66,7 @@ def blocks_of(
     at_score: Errors | None = None,
 ) -> Iterator[Block]:
     """Yield the dAP of each type of error, and the counts at a score; `names` has all classes."""
-    order = (*result.by_delta_ap(), *ACROSS)
+    order, ap = (*result.by_delta_ap(), *ACROSS), result.average_precision
     classes: list[dict[str, Any]] = [
         {
             **name,
@@ -84,22 +84,11 @@ def blocks_of(
             Column("count", "count, all scores", "all scores", "count"),
             Column("count_at_score", f"count, {at}", at, "count"),
         )
-    columns = (
-        name_column("error"),
-        Column("delta_ap", "dAP if fixed", "dAP", "change"),
-        *counts,
-    )
+    columns = (name_column("error"), Column("delta_ap", "dAP if fixed", "dAP", "change"), *counts)
     yield Block(
         "errors",
-        f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "
-        f"AP {result.average_precision:.4f}",
-        DATA(
-            result,
-            score_threshold=score,
-            AP=result.average_precision,
-            types=types,
-            classes=classes,
-        ),
+        f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), AP {ap:.4f}",
+        DATA(result, score_threshold=score, AP=ap, types=types, classes=classes),
         table=Table(columns, tuple({"name": words(name), **types[name]} for name in order)),
     )
     if len(names) > 1:
@@ -133,13 +122,12 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         }
         for k, name in enumerate(TYPES)
     ]
-    data = {}
+    data: dict[str, Any] = {"errors": {"convention": result.convention, "types": rows}}
     for suffix, side in (("", result), ("_before", before)):
-        overall = None if side is None else side.average_precision
         by_class = None if side is None else side.average_precision_by_class.tolist()
-        data[f"average_precision{suffix}"] = plain(overall)
-        data[f"average_precision{suffix}_by_class"] = plain(by_class)
-    return {**data, "errors": plain({"convention": result.convention, "types": rows})}
+        data[f"average_precision{suffix}"] = None if side is None else side.average_precision
+        data[f"average_precision{suffix}_by_class"] = by_class
+    return plain(data)  # type: ignore[no-any-return]
 
 
 def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -102,12 +102,10 @@ AttributionData = Object("AttributionData", steps=list_of(StepRow), difference=f
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 
 ExplanationReport = report_of(
-    field(
-        Literal["protocol_diff", "protocol_search", "report_diff"],
-        "Two protocols; protocols that give a value; two reports.",
-    ),
+    Literal["protocol_diff", "protocol_search", "report_diff"],
     "ExplanationReport",
-    "The JSON report of detap explain. Undefined metrics are null.",
+    "The JSON report of detap explain: of two protocols; of protocols that give a value; of two "
+    "reports. Undefined metrics are null.",
     signature=field(Literal[""], "Empty: an explanation has no single protocol."),
     protocol=Empty,
     conclusion=field(str, "The conclusion in one sentence."),

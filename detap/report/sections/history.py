@@ -39,9 +39,7 @@ HistoryReport = report_of(
     protocol=dict[str, Any],
     inputs=field(list[Any], "The ground truth of the latest report."),
     summary=Empty,
-    reports=field(
-        list_of(HistoryEntry), "Reports comparable with the latest, in order.", minItems=1
-    ),
+    reports=field(list_of(HistoryEntry), "Comparable with the latest, in order.", minItems=1),
     notes=list[Any],
     not_comparable=field(NotComparableData, required=False),
 )

@@ -33,9 +33,8 @@ RankedClassRow = Object(
 
 RankingCurve = Object(
     "RankingCurve",
-    "Precision and recall along the ranking. Retrieval: means over queries, at levels of "
-    "recall (empty where only the first k items were looked for) and after each of the "
-    "first ranks. Classification: at levels, by class.",
+    "Along the ranking. Retrieval: means over queries, at levels of recall (empty if only the "
+    "first k items were searched) and after each of the first ranks. Classification: by class.",
     others=Any,
     levels=list[float | None],
     interpolated_precision=list[float | None] | dict[str, list[float | None]],
@@ -69,31 +68,17 @@ DecomposabilityData = Object(
 RankingReport = report_of(
     Literal["retrieval", "classification"],
     "RankingReport",
-    "The JSON report of detap rank: like detap eval, with rows of queries or classes. "
-    "Undefined metrics are null. New keys do not change schema_version; removed or changed "
-    "keys do.",
+    "The JSON report of detap rank: like detap eval, with rows of queries or classes.",
     version=Version,
-    signature=field(
-        str,
-        "The preset, the options that change metrics but not their names, each changed field, "
-        "and detap's version.",
-        pattern="^protocol:",
-    ),
+    signature=field(str, pattern="^protocol:"),
     protocol=RankingProtocol,
     summary=field(
-        dict[str, float | None],
-        "Means over queries or classes, primary metric first; AP@k of a classification is a "
-        "mean over samples.",
-        minProperties=1,
+        dict[str, float | None], "Means over queries, classes or samples.", minProperties=1
     ),
     queries=field(list_of(QueryRow), "Of a retrieval.", required=False),
     classes=field(list_of(RankedClassRow), "Of a classification.", required=False),
     curve=RankingCurve,
-    samples=field(
-        dict[str, dict[str, float | None]],
-        "Classification with cutoffs: the AP@k of each sample.",
-        required=False,
-    ),
+    samples=field(dict[str, dict[str, float | None]], "AP@k, of a classification.", required=False),
     losses=field(LossesData, required=False),
     decomposability=field(DecomposabilityData, required=False),
 )

@@ -37,8 +37,7 @@ RegressionsData = Object(
     classes=field(list_of(RegressedClass), "Of the largest drops; else of the lowest AP."),
     images=field(
         list_of(ImageErrorRow),
-        "Images with the most errors at the lowest threshold, or at the worst of "
-        "localization_regression; with an earlier detector, the most additional errors.",
+        "Of the most (or most additional) errors, at the threshold of localization_regression.",
     ),
 )
 

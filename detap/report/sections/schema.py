@@ -44,27 +44,15 @@ from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry
 from detap.report.sections.unscored import UnscoredData
 
-_NAMES: dict[object, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    NoneType: "null",
-}
-
-_HOLDERS: dict[object, tuple[str, str]] = {
-    list: ("array", "items"),
-    dict: ("object", "additionalProperties"),
-}
+_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 
 ReproducesData = Object(
     "ReproducesData",
-    "The implementation that the preset reproduces, and the tolerance. Absent if the "
-    "metrics are equal, if that could not be tested, and if the protocol departs from its "
-    "preset.",
+    "The implementation that the preset reproduces, the largest difference of a metric, and its "
+    "cause. Absent if metrics are equal, if that could not be tested, and of changed presets.",
     source=str,
-    tolerance=field(float, "The largest possible difference of a metric.", exclusiveMinimum=0),
-    residue=field(str, "The cause of the difference."),
+    tolerance=field(float, exclusiveMinimum=0),
+    residue=str,
 )
 
 DetectionReport = report_of(
@@ -81,41 +69,22 @@ DetectionReport = report_of(
     ),
     protocol=Protocol,
     inputs=field(list_of(Input), "The input files; empty for tables made from arrays."),
-    summary=field(
-        dict_of(MetricValue),
-        "The summary metrics, primary metric first: means over classes.",
-        minProperties=1,
-    ),
+    summary=field(dict_of(MetricValue), "Means over classes, primary first.", minProperties=1),
     classes=field(
         list_of(ClassRow), "In the order of the ground truth (or of --sort), those without it last."
     ),
     notes=field(list_of(NoteEntry), "Notes of the run; codes are stable."),
-    tie_range=field(
-        dict_of(TieRangeEntry),
-        "Bounds of the summary metrics over all orders of tied scores.",
-        required=False,
-    ),
+    tie_range=field(dict_of(TieRangeEntry), "Of the summary metrics.", required=False),
     cross_check=field(CrossCheckData, required=False),
     intervals=field(IntervalsData, required=False),
     gates=field(GatesData, required=False),
     regressions=field(RegressionsData, required=False),
     power=field(PowerData, required=False),
-    slices=field(
-        dict_of(SliceEntry), "The same metrics for subsets of the images, by tag.", required=False
-    ),
+    slices=field(dict_of(SliceEntry), "Subsets of the images, by tag.", required=False),
     selection=field(SelectionData, required=False),
-    retained_metrics=field(
-        list[str],
-        "Of a baseline: metrics that detap baseline update retained from older reports, because"
-        " the newer values were worse.",
-        required=False,
-    ),
+    retained_metrics=field(list[str], "A baseline's, of older reports.", required=False),
     reproduces=field(ReproducesData, required=False),
-    metric_details=field(
-        dict_of(DetailsData),
-        "The points of the curve, or the score threshold, behind metrics of --metrics.",
-        required=False,
-    ),
+    metric_details=field(dict_of(DetailsData), "Of metrics of --metrics.", required=False),
     unscored=field(UnscoredData, required=False),
 )
 
@@ -155,13 +124,12 @@ def protocol_schema(protocol: type[ProtocolBase]) -> dict[str, Any]:
     """Return the JSON schema of a protocol's fields."""
     fields: dict[str, Any] = {"name": {"type": "string"}}
     fields |= {field.name: field.kind.schema() for field in protocol_fields(protocol)}
+    reported = [field.name for field in protocol_fields(protocol) if field.always_reported]
+    about = "The fields of the protocol; see the protocols page of the docs."
     return {
         "type": "object",
-        "description": "The fields of the protocol; see the protocols page of the docs.",
-        "required": [
-            "name",
-            *(field.name for field in protocol_fields(protocol) if field.always_reported),
-        ],
+        "description": about,
+        "required": ["name", *reported],
         "properties": fields,
     }
 
@@ -194,9 +162,9 @@ def _composed(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if origin is UnionType:
         schemas = [schema_of(arg, definitions) for arg in args]
         return reduce(or_, schemas[::-1]) | {"type": [schema["type"] for schema in schemas]}
-    if origin in _HOLDERS:
-        name, key = _HOLDERS[origin]
+    if origin in (list, dict):
         items = schema_of(args[-1], definitions)
+        name, key = ("array", "items") if origin is list else ("object", "additionalProperties")
         return {"type": name, key: items} if items else {"type": name}
     if kind not in _NAMES:
         raise TypeError(f"no JSON schema of {kind!r}")

@@ -8,7 +8,7 @@ from typing import Any
 from detap.evaluation.results import Result, class_rows
 from detap.io.digest import sha256_of_names
 from detap.report.fields import ClassRow, Count, MetricValue, Object, dict_of, field, list_of
-from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
+from detap.report.model import Block, Column, Table, columns_of, name_column
 
 SliceEntry = Object(
     "SliceEntry",
@@ -33,16 +33,8 @@ def slices_block(
         columns.append(column._replace(short=name, priority=min(index, 2)))
     columns += columns_of("count", "images", "ground_truths")
     data = {tag: _entry(result, names) for tag, result in slices.items()}
-    rows: list[dict[str, Cell]] = [
-        {
-            "name": tag,
-            "images": entry["images"],
-            "ground_truths": entry["ground_truths"],
-            **entry["summary"],
-        }
-        for tag, entry in data.items()
-    ]
-    return Block("slices", "Slices", data, table=Table(tuple(columns), tuple(rows)))
+    rows = tuple({"name": tag, **entry, **entry["summary"]} for tag, entry in data.items())
+    return Block("slices", "Slices", data, table=Table(tuple(columns), rows))
 
 
 def _entry(result: Result | None, names: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Undefined is null. Keys are those of ``Result.metrics``, a level per slash.
 """
 
-from typing import Any, cast
+from typing import Any
 
 from detap.report.model import Report
 from detap.report.numbers import plain
@@ -19,4 +19,4 @@ def render(report: Report, style: Style) -> str:
         record["class"] = {
             row["name"]: {key: row[key] for key in fractions} for row in report.table.rows
         }
-    return dump(cast("dict[str, Any]", plain(record)))
+    return dump(plain(record))

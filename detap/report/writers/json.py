@@ -8,7 +8,7 @@ other characters being ``\u`` escapes, so that no name can act on the terminal t
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from detap._version import SCHEMA_VERSION
 from detap.report.model import Report
@@ -40,20 +40,22 @@ def render(report: Report, style: Style) -> str:
 
 def as_dict(report: Report) -> dict[str, Any]:
     """Return the JSON report as a dict; undefined numbers are None."""
-    record: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "detap_version": report.version,
-        "kind": report.kind,
-        "signature": report.signature,
-        "protocol": report.protocol,
-        "inputs": report.inputs,
-        **({"conclusion": report.conclusion} if report.conclusion else {}),
-        "summary": report.summary,
-        ROWS[report.kind]: report.rows or report.table.rows,
-        "notes": [asdict(note) for note in report.notes],
-        **{block.key: block.data for block in report.blocks if block.key},
-    }
-    return cast("dict[str, Any]", plain(record))
+    record: dict[str, Any] = plain(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "detap_version": report.version,
+            "kind": report.kind,
+            "signature": report.signature,
+            "protocol": report.protocol,
+            "inputs": report.inputs,
+            **({"conclusion": report.conclusion} if report.conclusion else {}),
+            "summary": report.summary,
+            ROWS[report.kind]: report.rows or report.table.rows,
+            "notes": [asdict(note) for note in report.notes],
+            **{block.key: block.data for block in report.blocks if block.key},
+        }
+    )
+    return record
 
 
 def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
