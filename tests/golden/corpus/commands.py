@@ -19,32 +19,19 @@ from tests.reliability.runner import arguments
 from tests.reliability.test_corpus import CASES
 
 ROOT = Path(__file__).resolve().parents[3]
-WRITERS = (
-    "coco",
-    "voc",
-    "yolo",
-    "labelstudio",
-    "tfcsv",
-    "createml",
-    "via",
-    "datumaro",
-    "supervisely",
-)
+
+
+def each(text: str) -> list[str]:
+    """Return the options of a list with strokes or line ends between them."""
+    return re.split(r" \| |\n", text)
+
+
+WRITERS = each("coco | voc | yolo | labelstudio | tfcsv | createml | via | datumaro | supervisely")
 OUTPUTS = ("json", "html", "csv", "markdown", "junit", "github", "gitlab", "dvc", "codequality")
 REPORTS = " ".join(f"-o {name}=report.{name}" for name in OUTPUTS if name != "html")
-COMMANDS = (
-    "eval",
-    "check",
-    "convert",
-    "report",
-    "compare",
-    "explain",
-    "show",
-    "history",
-    "badge",
-    "config",
-    "rank retrieval",
-    "rank classification",
+COMMANDS = each(
+    "eval | check | convert | report | compare | explain | show | history | badge | config | "
+    "rank retrieval | rank classification"
 )
 Q = "$FIXTURES/quickstart/coco/instances.json $FIXTURES/quickstart/coco/results.json"
 QV = "$FIXTURES/quickstart/voc/Annotations $FIXTURES/quickstart/voc/detections"
@@ -58,6 +45,13 @@ OPEN = "$DATA/open-images-150"
 VOC100 = "$DATA/voc-100"
 TOOLS = "$DATA/formats2"
 LARGE = "$ODD/large/gt.json $ODD/large/dt.json"
+
+
+def trained(kind: str, found: str) -> str:
+    """Return the files of a model of Ultralytics."""
+    at = f"{TOOLS}/ultralytics-{kind}"
+    return f"{at}/data.yaml {at}/predictions/{found} --image-sizes {at}/sizes.csv"
+
 
 SETS = {
     "quickstart": Q,
@@ -112,19 +106,11 @@ SETS = {
     "kitti": "$DATA/kitti-from-voc/label_2 $DATA/kitti-from-voc/results/data",
     "kaist": "$DATA/measures/kaist/KAIST_annotation.json $ODD/kaist/MLPD.json --protocol kaist",
     "pedestrian": "$ODD/pedestrian/gt.json $ODD/pedestrian/dt.json --protocol citypersons",
-    "ultralytics-pose": f"{TOOLS}/ultralytics-pose/data.yaml "
-    f"{TOOLS}/ultralytics-pose/predictions/labels --image-sizes {TOOLS}/ultralytics-pose/sizes.csv",
-    "ultralytics-segment": f"{TOOLS}/ultralytics-segment/data.yaml "
-    f"{TOOLS}/ultralytics-segment/predictions/labels "
-    f"--image-sizes {TOOLS}/ultralytics-segment/sizes.csv",
-    "ultralytics-obb": f"{TOOLS}/ultralytics-obb/data.yaml "
-    f"{TOOLS}/ultralytics-obb/predictions/labels --image-sizes {TOOLS}/ultralytics-obb/sizes.csv",
-    "ultralytics-obb-json": f"{TOOLS}/ultralytics-obb/data.yaml "
-    f"{TOOLS}/ultralytics-obb/predictions/predictions.json "
-    f"--image-sizes {TOOLS}/ultralytics-obb/sizes.csv",
-    "ultralytics-json": f"{TOOLS}/ultralytics-pose/data.yaml "
-    f"{TOOLS}/ultralytics-pose/predictions/predictions.json "
-    f"--image-sizes {TOOLS}/ultralytics-pose/sizes.csv",
+    "ultralytics-pose": trained("pose", "labels"),
+    "ultralytics-segment": trained("segment", "labels"),
+    "ultralytics-obb": trained("obb", "labels"),
+    "ultralytics-obb-json": trained("obb", "predictions.json"),
+    "ultralytics-json": trained("pose", "predictions.json"),
     "wholebody": "$DATA/formats3/wholebody/wholebody_val.json "
     "$DATA/formats3/wholebody/wholebody_preds.json --iou-type keypoints",
     "crowdpose3": "$DATA/formats3/crowdpose/crowdpose_val.json "
@@ -266,7 +252,7 @@ def commands(odd: Path, data: Path) -> Iterator[str | tuple[str, ...]]:
     """Yield commands, alone or several for one folder."""
     yield from of_help()
     yield from of_fixtures()
-    for options in re.split(r" \| |\n", OPTIONS.replace("$WORSE", WORSE).strip()):
+    for options in each(OPTIONS.replace("$WORSE", WORSE).strip()):
         yield f"detap eval {Q} {options}"
     for name, files in SETS.items():
         yield from of_set(name, files)
@@ -289,11 +275,8 @@ def of_help() -> Iterator[str]:
         if command != "config":
             yield f"detap {command} --help-all"
     yield from (f"detap completion {shell}" for shell in ("bash", "zsh", "fish", "tcsh"))
-    yield from (
-        "detap config",
-        "detap config eval --all",
-        "detap config eval --all --output-format json",
-    )
+    yield from ("detap config", "detap config eval --all")
+    yield "detap config eval --all --output-format json"
     yield from ("detap config rank-retrieval --all", "detap config rank-classification --all")
     settings = "$ODD/settings"
     yield f"detap config --config {settings}/detap.toml"
@@ -301,17 +284,9 @@ def of_help() -> Iterator[str]:
     yield from (
         f"detap config --config {settings}/{n}.toml" for n in ("unknown", "wrong", "broken")
     )
-    for schema in (
-        "settings",
-        "report",
-        "comparison",
-        "check",
-        "ranking",
-        "image",
-        "explanation",
-        "history",
-        "data_sets",
-        "nothing",
+    for schema in each(
+        "settings | report | comparison | check | ranking | image | explanation | history | "
+        "data_sets | nothing"
     ):
         yield f"detap config --schema {schema}"
     for target in ("", "--target voc", "--target gone", "--fail-under .9", "--isolated"):
@@ -392,26 +367,17 @@ def of_presets() -> Iterator[str]:
     for preset in ("kaist", "kaist-script", "caltech"):
         kaist = "$DATA/measures/kaist/KAIST_annotation.json $ODD/kaist/INSANet.json"
         yield f"detap eval {kaist} --protocol {preset} -o report.json --curves curves.csv"
-    for preset in (
-        "citypersons",
-        "citypersons-small",
-        "citypersons-heavy",
-        "citypersons-all",
-        "citypersons-script",
-        "crowdhuman",
+    for preset in each(
+        "citypersons | citypersons-small | citypersons-heavy | citypersons-all | "
+        "citypersons-script | crowdhuman"
     ):
         files = "$ODD/pedestrian/gt.json $ODD/pedestrian/dt.json"
         yield f"detap eval {files} --protocol {preset} -o report.json"
     for preset in ("kitti", "kitti-r11"):
         yield f"detap eval {SETS['kitti']} --protocol {preset} -o report.json"
-    for options in (
-        "--detection-area pixels",
-        "--detection-area extent",
-        "--dilation-ratio .05",
-        "--max-mask-runs 10",
-        "--as-is",
-        "--ignore-flags none",
-        "--errors",
+    for options in each(
+        "--detection-area pixels | --detection-area extent | --dilation-ratio .05 | "
+        "--max-mask-runs 10 | --as-is | --ignore-flags none | --errors"
     ):
         yield f"detap eval {COCO} {MASKS} --protocol coco-segm {options} -o report.json"
         yield f"detap eval {KEYPOINTS} --protocol coco-keypoints {options} -o report.json"
@@ -439,13 +405,9 @@ def of_reports() -> Iterator[str | tuple[str, ...]]:
     gt, dt = Q.split()
     files = f"--gt {gt} --dt {dt}"
     two = (f"detap eval {Q} -o a.json", f"detap eval {gt} {WORSE} -o b.json")
-    metrics = (
-        "",
-        "--metric AP50",
-        "--metric class:cat.AP --label 'AP of cats'",
-        "--metric nothing",
-    )
-    for metric in metrics:
+    for metric in each(
+        " | --metric AP50 | --metric class:cat.AP --label 'AP of cats' | --metric nothing"
+    ):
         yield (two[0], f"detap badge a.json {metric}", f"detap badge a.json {metric} -o badge.json")
     gated = f"detap eval {Q} --fail-under .9 -o a.json"
     yield (gated, "detap badge a.json", "detap explain a.json a.json")
@@ -457,13 +419,9 @@ def of_reports() -> Iterator[str | tuple[str, ...]]:
     yield (two[0], f"detap eval {gt} {WORSE} --baseline a.json --max-drop class:*.AP=.5 -o b.html")
     yield (two[0], f"detap eval {QV} --baseline a.json --max-drop .005")
     yield (two[0], f"detap eval {QV} --baseline a.json --max-drop .005 --allow-mismatch")
-    for options in (
-        "",
-        "--metric AP50",
-        "--output-format json",
-        "-o history.html -o history.csv",
-        "--metric nothing",
-        "--strict",
+    for options in each(
+        " | --metric AP50 | --output-format json | -o history.html -o history.csv | "
+        "--metric nothing | --strict"
     ):
         yield (*two, f"detap history a.json b.json {options}", f"detap history . {options}")
     yield (
@@ -480,13 +438,9 @@ def of_reports() -> Iterator[str | tuple[str, ...]]:
         yield f"detap explain {files} --value .699 --top 3 {options}"
     yield f"detap explain --gt {COCO} --dt {BOXES} --from voc2012 --to coco -o explanation.json"
     yield "detap explain gone.json gone.json"
-    for options in (
-        "",
-        "--resamples 0",
-        "--confidence .9 --resamples 200",
-        "--classes cat",
-        "--protocol voc2012",
-        "-o comparison.json -o c.md -o c.html -o c.csv",
+    for options in each(
+        " | --resamples 0 | --confidence .9 --resamples 200 | --classes cat | --protocol voc2012 | "
+        "-o comparison.json -o c.md -o c.html -o c.csv"
     ):
         yield f"detap compare {dt} {WORSE} --gt {gt} {options}"
     yield "detap compare $ODD/large/dt.json $ODD/large/worse.json --gt $ODD/large/gt.json -o c.json"
@@ -510,11 +464,8 @@ def of_outputs() -> Iterator[str | tuple[str, ...]]:
     yield (*two, f"detap report {Q} --history a.json --history b.json -o page.html")
     yield f"detap report {LARGE} --baseline-detections $ODD/large/worse.json -o page.html"
     yield f"detap report {Q} --classes cat --protocol voc2012"
-    for options in (
-        "",
-        "-o sets.json -o sets.md",
-        "--output-format csv",
-        "--confidence .9 --resamples 100",
+    for options in each(
+        " | -o sets.json -o sets.md | --output-format csv | --confidence .9 --resamples 100"
     ):
         yield f"detap eval --data-sets $ODD/settings/sets.toml {options}"
         yield f"detap eval --data-sets $ODD/settings/sets-missing.toml {options}"
@@ -532,17 +483,12 @@ def of_outputs() -> Iterator[str | tuple[str, ...]]:
             f"detap history . --output-format {form}",
             f"detap explain a.json b.json --output-format {form}",
         )
-    for options in (
-        "",
-        "--tie-range",
-        "--confidence .95 --resamples 200",
-        "--slice-by place --confidence .9 --resamples 100",
-        "--images $ODD/large/images.txt",
-        "--cross-check",
-        "--max-dets 1,5",
-        "--baseline-detections $ODD/large/worse.json --max-drop .01 --confidence .95",
-        "--metrics MR-2,FROC,oLRP,LRP@score=0.5 --curves curves.csv",
-        "--plots plots --analysis",
+    for options in each(
+        " | --tie-range | --confidence .95 --resamples 200 | "
+        "--slice-by place --confidence .9 --resamples 100 | --images $ODD/large/images.txt | "
+        "--cross-check | --max-dets 1,5 | "
+        "--baseline-detections $ODD/large/worse.json --max-drop .01 --confidence .95 | "
+        "--metrics MR-2,FROC,oLRP,LRP@score=0.5 --curves curves.csv | --plots plots --analysis"
     ):
         yield f"detap eval {LARGE} {options} -o report.json -o page.html"
         yield f"detap eval {COCO} {BOXES} {options} -o report.json"
@@ -573,33 +519,17 @@ def of_rankings() -> Iterator[str | tuple[str, ...]]:
         "--query-labels $ODD/rank/query_labels.npy --gallery-labels $ODD/rank/gallery_labels.npy"
     )
     presets = ("retrieval", "trec_eval", "ir_measures", "hashing", "metric-learning", "nothing")
-    options = (
-        "",
-        "--k 1,5,10",
-        "--divisor hits --k 5",
-        "--divisor min --k 5",
-        "--no-relevant exclude",
-        "--tie-break trec",
-        "--tie-break expected",
-        "--missing-queries exclude",
-        "--relevant-from 2",
-        "--gain exponential",
-        "--measures mAP@10,P@5,nDCG@10,R@3,MRR",
-        "--measures nothing",
-        "--per-query",
-        "--curves curves.json",
-        "--curves curves.csv",
-        "--losses",
-        "--batches 3",
-        "--fail-under .9",
-        "--fail-under min-query.AP=.1 --quiet",
-        "--fail-under query:q1.AP=.01",
-        "--detectable-drop .01",
-        "--strict",
-        REPORTS,
-        "-o page.html",
-        *(f"--protocol {preset}" for preset in presets),
-    )
+    options = [
+        *each(
+            " | --k 1,5,10 | --divisor hits --k 5 | --divisor min --k 5 | --no-relevant exclude | "
+            "--tie-break trec | --tie-break expected | --missing-queries exclude | "
+            "--relevant-from 2 | --gain exponential | --measures mAP@10,P@5,nDCG@10,R@3,MRR | "
+            "--measures nothing | --per-query | --curves curves.json | --curves curves.csv | "
+            "--losses | --batches 3 | --fail-under .9 | --fail-under min-query.AP=.1 --quiet | "
+            "--fail-under query:q1.AP=.01 | --detectable-drop .01 | --strict"
+        ),
+        *(REPORTS, "-o page.html", *(f"--protocol {preset}" for preset in presets)),
+    ]
     for source in (run, *npz.values(), npy):
         yield from (f"detap rank retrieval {source} {words}" for words in options)
     for similarity in ("cosine", "dot", "euclidean"):
@@ -634,20 +564,13 @@ def of_rankings() -> Iterator[str | tuple[str, ...]]:
     voc = "--scores $FIXTURES/ranking-voc/results --labels $FIXTURES/ranking-voc"
     for source in ("--npz $ODD/rank/classes.npz", "--npz $ODD/rank/multi.npz", fixtures, voc):
         for words in (
-            "",
-            "--k 1,3",
-            "--per-query",
-            "--protocol voc2007",
-            "--protocol non-interpolated",
-            "--interpolation 101-point --recall-grid linspace",
-            "--absent-class zero",
-            "--fail-under .99",
-            "--fail-under min-class.AP=.1",
-            f"{REPORTS}",
-            "-o page.html",
-            "--divisor min --k 2",
-            "--no-relevant exclude --k 2",
-            "--image-set test",
+            REPORTS,
+            *each(
+                " | --k 1,3 | --per-query | --protocol voc2007 | --protocol non-interpolated | "
+                "--interpolation 101-point --recall-grid linspace | --absent-class zero | "
+                "--fail-under .99 | --fail-under min-class.AP=.1 | -o page.html | "
+                "--divisor min --k 2 | --no-relevant exclude --k 2 | --image-set test"
+            ),
         ):
             yield f"detap rank classification {source} {words}"
     yield "detap rank classification --npz $ODD/rank/codes.npz"
@@ -716,14 +639,9 @@ def of_public_reports(data: Path) -> Iterator[str]:
         else:
             truth = "gt.json" if (here / "gt.json").exists() else "gt"
             files = f"{at}/{truth} {at}/{'dt.json' if (here / 'dt.json').exists() else 'dt'}"
-        for options in (
-            "",
-            "--protocol coco",
-            "--as-is",
-            "--images 1,2,3",
-            "--iou-type keypoints",
-            "--area-source box",
-            "--task obb --protocol dota --area-ranges coco",
+        for options in each(
+            " | --protocol coco | --as-is | --images 1,2,3 | --iou-type keypoints | "
+            "--area-source box | --task obb --protocol dota --area-ranges coco"
         ):
             yield f"detap eval {files} {options} -o report.json"
         yield f"detap check {files}"
