@@ -47,10 +47,10 @@ TOOLS = "$DATA/formats2"
 LARGE = "$ODD/large/gt.json $ODD/large/dt.json"
 
 
-def trained(kind: str, found: str) -> str:
+def trained(kind: str, predictions: str) -> str:
     """Return the files of a model of Ultralytics."""
     at = f"{TOOLS}/ultralytics-{kind}"
-    return f"{at}/data.yaml {at}/predictions/{found} --image-sizes {at}/sizes.csv"
+    return f"{at}/data.yaml {at}/predictions/{predictions} --image-sizes {at}/sizes.csv"
 
 
 SETS = {
