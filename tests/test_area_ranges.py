@@ -16,6 +16,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, ANY_AREA, COCO_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.parity.compare import assert_same_bits
+from tests.tables import dt_table, gt_table
 
 PERCENT = "tiny=0:0.1%,small=0.1%:1%,medium=1%:10%,large=10%:100%"
 
@@ -76,20 +77,14 @@ def tables(**changes: Any) -> tuple[GroundTruth, Detections]:
     b: an object of 4 % (found); detections of 9 % on nothing, and of more than the image.
     """
     boxes: list[list[float]] = [[0, 0, 10, 10], [50, 50, 70, 70], [0, 0, 20, 20]]
-    truth = GroundTruth.from_arrays(
-        image=["a", "a", "b"],
-        label=["x"] * 3,
-        boxes=boxes,
-        image_sizes=[[100, 100], [200, 50]],
-        **changes,
+    truth = gt_table(
+        boxes, image=["a", "a", "b"], label="x", image_sizes=[[100, 100], [200, 50]], **changes
     )
-    detections = Detections.from_arrays(
+    detections = dt_table(
+        np.array([boxes[0], [80, 0, 90, 10], boxes[2], [100, 0, 130, 30], [50, 20, 300, 100]]),
+        [0.9, 0.95, 0.8, 0.85, 0.99],
         image=["a", "a", "b", "b", "b"],
-        label=["x"] * 5,
-        boxes=np.array(
-            [boxes[0], [80, 0, 90, 10], boxes[2], [100, 0, 130, 30], [50, 20, 300, 100]]
-        ),
-        score=[0.9, 0.95, 0.8, 0.85, 0.99],
+        label="x",
     )
     return truth, detections.reindex_like(truth)
 
@@ -115,11 +110,8 @@ def test_ranges_in_percent_by_hand() -> None:
 def test_all_areas_mean_the_same_with_ranges_in_percent() -> None:
     """pycocotools ignores unmatched detections of more than 1e10 square pixels."""
     truth, _ = tables()
-    detections = Detections.from_arrays(
-        image=["a", "a"],
-        label=["x"] * 2,
-        boxes=[[0.0, 0, 10, 10], [0.0, 0, 2e5, 2e5]],
-        score=[0.9, 0.95],
+    detections = dt_table(
+        [[0.0, 0, 10, 10], [0.0, 0, 2e5, 2e5]], [0.9, 0.95], image="a", label="x"
     ).reindex_like(truth)
     values = [
         score_tables(truth, detections, coco(r)).summary["AP"] for r in ("one=0:1%", "one=0:100")

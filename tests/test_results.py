@@ -18,6 +18,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.gates.detection import Scored
 from detap.report.sections.detection import class_columns
 from tests.processes import finished
+from tests.tables import dt_table, gt_table
 
 COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")
 BOX = [0.0, 0.0, 40.0, 40.0]
@@ -25,17 +26,12 @@ BOX = [0.0, 0.0, 40.0, 40.0]
 
 def one(**flags: object) -> detap.GroundTruth:
     """Return a ground truth of one box."""
-    return detap.GroundTruth.from_arrays(
-        image=["a"],
-        label=["cat"],
-        boxes=[BOX],
-        **flags,  # type: ignore[arg-type]
-    )
+    return gt_table([BOX], image="a", label="cat", **flags)
 
 
 def detections(box: list[float] = BOX, score: float = 0.5) -> detap.Detections:
     """Return one detection."""
-    return detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[box], score=[score])
+    return dt_table([box], [score], image="a", label="cat")
 
 
 def codes(result: Result) -> list[str]:
@@ -110,9 +106,7 @@ def test_exactly_sixty_four_thresholds() -> None:
         assert [curve.average_precision for curve in result.curves()] == pytest.approx([1] * 64)
         # 30 of 40 columns: IoU 3/4 = 48/64, in pixels counted inclusively as well.
         edge = float(protocol.inclusive_pixels)
-        wide = detap.GroundTruth.from_arrays(
-            image=["a"], label=["cat"], boxes=[[0, 0, 40 - edge, 9]]
-        )
+        wide = gt_table([[0, 0, 40 - edge, 9]], image="a", label="cat")
         less = detections([0, 0, 30 - edge, 9])
         average = detap.evaluate(wide, less, full).average_precision[:, 0, 0]
         assert average == pytest.approx([1] * 48 + [0] * 16)
@@ -179,13 +173,11 @@ def test_arrays_get_the_notes_of_files() -> None:
     nothing = detap.Detections.from_arrays(image=[], label=[], boxes=[], score=[])
     assert codes(detap.evaluate(one(), nothing)) == ["no-detections"]
     flat = [0.0, 0.0, 5.0, 0.0]
-    both = detap.GroundTruth.from_arrays(image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat])
+    both = gt_table([BOX, flat], image="a", label="cat")
     assert codes(detap.evaluate(both, detections())) == ["zero-area-ground-truth"]
     assert codes(detap.evaluate(both, detections(), VOC)) == []  # a row of six pixels
     assert codes(detap.evaluate(one(), detections(score=3.0))) == ["scores-outside-unit"]
-    two = detap.Detections.from_arrays(
-        image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat], score=[0.9, 0.8]
-    )
+    two = dt_table([BOX, flat], [0.9, 0.8], image="a", label="cat")
     assert codes(detap.evaluate(one(), two)) == ["zero-area-detections"]
 
 

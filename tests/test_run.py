@@ -22,6 +22,7 @@ from detap.evaluation.scoring import on_images
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import POLYGONS_BOUNDED
+from tests.tables import dt_table, gt_table
 
 COCO = protocol("coco")
 VOC = protocol("voc2012")
@@ -33,23 +34,16 @@ def square(index: int, side: float = 10) -> list[float]:
 
 def score(truth: GroundTruth, places: list[int], protocol: Protocol, label: str = "cat") -> Result:
     """Evaluate squares on one image with descending scores: .9, .8, ..."""
-    detections = Detections.from_arrays(
-        image=["i"] * len(places),
+    detections = dt_table(
+        [square(index) for index in places],
+        [0.9 - 0.1 * n for n in range(len(places))],
         label=[label] * len(places),
-        boxes=[square(index) for index in places],
-        score=[0.9 - 0.1 * n for n in range(len(places))],
     )
     return evaluate(truth, detections, protocol)
 
 
 def squares(count: int, **columns: object) -> GroundTruth:
-    return GroundTruth.from_arrays(
-        image=["i"] * count,
-        label=["cat"] * count,
-        boxes=[square(index) for index in range(count)],
-        images=["i"],
-        **columns,  # type: ignore[arg-type]
-    )
+    return gt_table([square(index) for index in range(count)], label="cat", images=["i"], **columns)
 
 
 @pytest.mark.parametrize(("absent", "expected"), [("undefined", 1.0), ("zero", 0.5)])
@@ -69,12 +63,7 @@ def test_a_class_only_in_detections_differs_from_an_absent_class(
 ) -> None:
     """One detected cat; one background dog; no bird at all."""
     truth = squares(1, classes=["cat", "dog", "bird"])
-    detections = Detections.from_arrays(
-        image=["i", "i"],
-        label=["cat", "dog"],
-        boxes=[square(0), square(1)],
-        score=[0.9, 0.8],
-    )
+    detections = dt_table([square(0), square(1)], [0.9, 0.8], label=["cat", "dog"])
     for preset in ("voc2012", "coco"):
         rules = replace(protocol(preset), absent_class=absent, precision_eps=0.0)  # type: ignore[arg-type]
         result = evaluate(truth, detections, rules)
@@ -87,12 +76,7 @@ def test_a_class_only_in_detections_differs_from_an_absent_class(
 def test_a_detection_below_min_score_has_no_effect() -> None:
     """A false positive of .05 above a true one of .04: with both and with neither."""
     truth = squares(2)
-    detections = Detections.from_arrays(
-        image=["i"] * 3,
-        label=["cat"] * 3,
-        boxes=[square(0), square(5), square(1)],
-        score=[0.9, 0.05, 0.04],
-    )
+    detections = dt_table([square(0), square(5), square(1)], [0.9, 0.05, 0.04], label="cat")
     # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
     assert evaluate(truth, detections, VOC).summary["mAP"] == pytest.approx(5 / 6)
     kept = evaluate(truth, detections, replace(VOC, min_score=0.05))  # at the minimum it counts
@@ -108,9 +92,7 @@ def test_float32_thresholds_miss_an_iou_of_exactly_0_6() -> None:
     """10 x 6 of 10 x 10 pixels overlap: .6 reaches linspace's .6 but not float32's."""
     truth = squares(1)
     x, y, _, _ = square(0)
-    detections = Detections.from_arrays(
-        image=["i"], label=["cat"], boxes=[[x, y, x + 10, y + 6]], score=[0.5]
-    )
+    detections = dt_table([[x, y, x + 10, y + 6]], [0.5], label="cat")
     protocol = replace(COCO, iou_thresholds=(0.6,))
     assert evaluate(truth, detections, protocol).true_positives[0] == 1
     single = replace(protocol, iou_dtype="float32")
@@ -174,9 +156,7 @@ def mask_tables() -> tuple[GroundTruth, Detections]:
     """Return a mask of 100 by 100 pixels, detected exactly, but with a bbox of 40 by 40."""
     masks = np.ones((1, 100, 100), np.bool_)
     truth = GroundTruth.from_arrays(image=["i"], label=["cat"], masks=masks)
-    detections = Detections.from_arrays(
-        image=["i"], label=["cat"], masks=masks, boxes=[[0, 0, 40, 40]], score=[0.9]
-    )
+    detections = dt_table([[0, 0, 40, 40]], [0.9], label="cat", masks=masks)
     return truth, detections
 
 
@@ -236,7 +216,7 @@ DIAMOND = [[5.0, 0, 10, 5, 5, 10, 0, 5]]
 def test_a_quadrilateral_is_compared_with_a_plain_box() -> None:
     """A diamond in a square has half its pixels: IoU .5, which COCO's .5 reaches."""
     truth = squares(1)
-    detections = Detections.from_arrays(image=["i"], label=["cat"], boxes=[square(0)], score=[0.9])
+    detections = dt_table([square(0)], [0.9], label="cat")
     diamond = replace(detections, polygons=np.array(DIAMOND))
     rules = replace(COCO, iou_type="polygon", iou_thresholds=(0.5, 0.55))
     assert evaluate(truth, diamond, rules).average_precision[:, 0, 0] == pytest.approx([1, 0])
@@ -263,7 +243,7 @@ def test_a_quadrilateral_is_compared_with_a_plain_box() -> None:
 def test_polygons_read_as_boxes_are_refused(
     truth: GroundTruth, notes: tuple[Note, ...], message: str
 ) -> None:
-    detections = Detections.from_arrays(image=["i"], label=["cat"], boxes=[square(0)], score=[0.9])
+    detections = dt_table([square(0)], [0.9], label="cat")
     rules = replace(COCO, iou_type="polygon")
     with pytest.raises(UsageError) as refused:
         evaluate(truth, replace(detections, notes=notes), rules)
@@ -277,12 +257,7 @@ def test_polygons_read_as_boxes_are_refused(
 @pytest.mark.parametrize("decimals", [None, 1, 0])
 def test_boxes_and_scores_are_rounded_if_the_protocol_requires_it(decimals: int | None) -> None:
     # Two tenths of a pixel off, the square of 100 has 9.8 of 10.2 in common; to no decimals, all.
-    detections = Detections.from_arrays(
-        image=["i"] * 2,
-        label=["cat"] * 2,
-        boxes=[[0.2, 0, 10.2, 10], square(9)],
-        score=[0.54, 0.56],
-    )
+    detections = dt_table([[0.2, 0, 10.2, 10], square(9)], [0.54, 0.56], label="cat")
     protocol = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
     result = evaluate(squares(1), detections, replace(protocol, inclusive_pixels=False))
     assert result.true_positives[0] == (decimals == 0)
@@ -326,12 +301,11 @@ def test_levels_are_summed_as_in_the_reference(preset: str) -> None:
 
 def test_a_protocol_filters_and_rounds_once() -> None:
     """Rounded to an integer, a score of .3 falls below the minimum."""
-    truth = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[(0, 0, 9, 9)] * 2)
-    detections = Detections.from_arrays(
+    truth = gt_table([(0, 0, 9, 9)] * 2, image=["a", "b"])
+    detections = dt_table(
+        [(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
+        [0.3, 0.9, 0.9, 0.1],
         image=["a", "a", "a", "b"],
-        label=["c"] * 4,
-        boxes=[(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
-        score=[0.3, 0.9, 0.9, 0.1],
     )
     changes = {"min_score": 0.2, "score_decimals": 0, "degenerate_boxes": "drop"}
     result = evaluate(truth, detections, protocol("padilla").with_changes(**changes))

@@ -19,6 +19,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
+from tests.tables import dt_table, gt_table
 
 AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
 tie_range_module = import_module("detap.evaluation.tie_range")
@@ -42,11 +43,7 @@ def test_no_order_of_ties_exceeds_the_bounds(rules: str) -> None:
     rng = np.random.default_rng(4)
     places = np.array([0, 30, 60, 90, 120, 150], float)
     shifts = np.array([0, 1, 2, 30, 3, 30], float)  # two are on nothing
-    truth = GroundTruth.from_arrays(
-        image=["i"] * 6,
-        label=["c"] * 6,
-        boxes=[[x, 0, x + 10, 10] for x in places],
-    )
+    truth = gt_table([[x, 0, x + 10, 10] for x in places])
     boxes = np.array(
         [
             [x + s, 500 * (s > 9), x + s + 10, 500 * (s > 9) + 10]
@@ -57,14 +54,10 @@ def test_no_order_of_ties_exceeds_the_bounds(rules: str) -> None:
     values = []
     for order in permutations(range(6)):
         rows = list(order)
-        detections = Detections.from_arrays(
-            image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
-        )
+        detections = dt_table(boxes[rows], score[rows])
         values.append(next(iter(score_tables(truth, detections, rules).summary.values())))
     rows = rng.permutation(6).tolist()
-    detections = Detections.from_arrays(
-        image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
-    )
+    detections = dt_table(boxes[rows], score[rows])
     (lowest, _, highest) = next(iter(tie_range(score_tables(truth, detections, rules)).values()))
     assert (lowest, highest) == (min(values), max(values))
 
@@ -169,15 +162,11 @@ def test_two_tied_detections_of_one_ground_truth() -> None:
     If the first ranks first, it matches the left one and the second is a false positive: one of
     two is matched at precision 1, AP 51/101. In the other order both are matched.
     """
-    truth = GroundTruth.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [4, 0, 14, 10]]
-    )
+    truth = gt_table([[0, 0, 10, 10], [4, 0, 14, 10]])
     boxes, score = np.array([[1.0, 0, 11, 10], [-1, 0, 9, 10]]), [0.5, 0.5]
     rules = replace(protocol("coco"), iou_thresholds=(0.5,))
     for rows in ([0, 1], [1, 0]):
-        detections = Detections.from_arrays(
-            image=["i"] * 2, label=["c"] * 2, boxes=boxes[rows], score=score
-        )
+        detections = dt_table(boxes[rows], score)
         lowest, value, highest = tie_range(score_tables(truth, detections, rules))["AP"]
         assert lowest == pytest.approx(51 / 101, abs=1e-12)
         assert highest == pytest.approx(1, abs=1e-12)
@@ -186,20 +175,16 @@ def test_two_tied_detections_of_one_ground_truth() -> None:
 
 def test_two_detections_of_one_ground_truth_are_a_tp_and_a_duplicate() -> None:
     """The first is the true positive in either order, so nothing changes."""
-    truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [0, 0, 10, 9]], score=[1, 1]
-    )
+    truth = gt_table([[0, 0, 10, 10]])
+    detections = dt_table([[0, 0, 10, 10], [0, 0, 10, 9]], [1, 1])
     lowest, value, highest = tie_range(score_tables(truth, detections, "voc2012"))["mAP"]
     assert (lowest, value, highest) == (1, 1, 1)
 
 
 def test_a_tie_at_max_dets() -> None:
     """Only one of two equal scores counts: the one on the ground truth or the other."""
-    truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]], score=[1, 1]
-    )
+    truth = gt_table([[0, 0, 10, 10]])
+    detections = dt_table([[0, 0, 10, 10], [50, 0, 60, 10]], [1, 1])
     rules = replace(protocol("voc2012"), max_dets=(1,))
     assert tie_range(score_tables(truth, detections, rules))["mAP"] == (0, 1, 1)
     proposals = replace(protocol("proposals"), max_dets=(1,))
@@ -214,22 +199,16 @@ def test_each_detection_of_a_tie_counts_once() -> None:
 
 
 def test_proposals_do_not_rank_by_score() -> None:
-    truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 9, 9]])
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 9, 9], [50, 50, 60, 60]], score=[1, 1]
-    )
+    truth = gt_table([[0, 0, 9, 9]])
+    detections = dt_table([[0, 0, 9, 9], [50, 50, 60, 60]], [1, 1])
     ranges = tie_range(score_tables(truth, detections, "proposals"))
     assert ranges["AR100"] == (1, 1, 1)
 
 
 def tied_proposals(boxes: list[list[float]]) -> tuple[GroundTruth, Detections]:
     """Return two ground truths on an image, 50 pixels apart, and proposals with one score."""
-    truth = GroundTruth.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]]
-    )
-    detections = Detections.from_arrays(
-        image=["i"] * len(boxes), label=["c"] * len(boxes), boxes=boxes, score=[1.0] * len(boxes)
-    )
+    truth = gt_table([[0, 0, 10, 10], [50, 0, 60, 10]])
+    detections = dt_table(boxes, [1.0] * len(boxes))
     return truth, detections
 
 

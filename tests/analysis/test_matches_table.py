@@ -14,6 +14,7 @@ from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from tests.analysis.data import fixture
 from tests.cases import Case, Detection, Truth
+from tests.tables import dt_table, gt_table
 
 INSTANCES: dict[str, Any] = {
     "images": [{"id": 7, "file_name": "street.jpg"}, {"id": 9}],
@@ -120,12 +121,8 @@ def test_another_threshold(tmp_path: Path) -> None:
 
 
 def test_arrays_have_no_file_names_and_may_name_images() -> None:
-    truth = detap.GroundTruth.from_arrays(
-        image=["b", "a"], label=["x", "x"], boxes=[[0, 0, 9, 9]] * 2, images=["b", "a"]
-    )
-    detections = detap.Detections.from_arrays(
-        image=["a"], label=["x"], boxes=[[0, 0, 9, 9]], score=[0.5]
-    )
+    truth = gt_table([[0, 0, 9, 9]] * 2, image=["b", "a"], label="x", images=["b", "a"])
+    detections = dt_table([[0, 0, 9, 9]], [0.5], image="a", label="x")
     table = detap.evaluate(truth, detections).matches_table()
     assert table["image"].tolist() == ["b", "a"]
     assert table["file_name"].tolist() == ["", ""]

@@ -30,6 +30,7 @@ from detap.protocols.steps import steps
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import PLAIN, RANKED, Case, Detection, Truth, cases
 from tests.conftest import ROOT
+from tests.tables import dt_table, gt_table
 
 
 @cache
@@ -42,15 +43,10 @@ def difficult() -> Tables:
 @cache
 def cars() -> Tables:
     """Return a detected car with the attributes of KITTI's labels."""
-    truth = GroundTruth.from_arrays(
-        image=[1],
-        label=["Car"],
-        boxes=[[0, 0, 100, 100]],
-        extra={"occluded": [0.0], "truncated": [0.0]},
+    truth = gt_table(
+        [[0, 0, 100, 100]], image=1, label="Car", extra={"occluded": [0.0], "truncated": [0.0]}
     )
-    detections = Detections.from_arrays(
-        image=[1], label=["Car"], boxes=[[0, 0, 90, 99]], score=[0.5]
-    )
+    detections = dt_table([[0, 0, 90, 99]], [0.5], image=1, label="Car")
     return truth, detections.reindex_like(truth)
 
 
@@ -290,12 +286,7 @@ def test_a_metric_by_either_name() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "at", "message"),
     [
-        (
-            "coco",
-            "coco",
-            None,
-            "coco and coco do not differ in any field that AP depends on",
-        ),
+        ("coco", "coco", None, "coco and coco do not differ in any field that AP depends on"),
         ("coco", "coco|max-dets:1,100", "AP50", "do not differ in any field that AP50 depends on"),
         ("coco", "coco|primary-metric:mAP", None, "do not differ in any field that AP depends on"),
         ("voc2012", "coco", "AP75", "protocol voc2012 has no metric 'AP75'"),
@@ -306,12 +297,7 @@ def test_a_metric_by_either_name() -> None:
             r"the primary metrics of coco \(AP\) and proposals \(AR100\) differ in type; "
             "choose a common one with --metric",
         ),
-        (
-            "coco",
-            "coco|area-ranges:tiny=0:1",
-            "APs",
-            "has no metric 'APs'",
-        ),
+        ("coco", "coco|area-ranges:tiny=0:1", "APs", "has no metric 'APs'"),
     ],
 )
 def test_protocols_without_a_difference(
@@ -325,8 +311,7 @@ def test_an_undefined_metric() -> None:
     """No cat is larger than 96 by 96."""
     coco = protocol("coco")
     with pytest.raises(
-        UsageError,
-        match="APl is undefined under coco: all ground truths are ignored",
+        UsageError, match="APl is undefined under coco: all ground truths are ignored"
     ):
         protocol_diff(difficult(), coco, replace(coco, inclusive_pixels=True), "APl")
 

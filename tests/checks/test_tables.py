@@ -15,6 +15,7 @@ from detap.errors import InputError, Note
 from detap.evaluation.detection import evaluate
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import FRACTIONS as OF_UNKNOWN_SIZE
+from tests.tables import dt_table, gt_table
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 FRACTIONS = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
@@ -171,14 +172,9 @@ def test_boxes_look_normalized_if_most_are_fractions_up_to_two(
 
 
 def test_arrays_with_zero_area_and_scores_outside_the_unit_interval_are_noted() -> None:
-    truth = GroundTruth.from_arrays(
-        image=[1, 1], label=[1, 1], boxes=[[0, 0, 10, 10], [5, 5, 5, 9]]
-    )
-    detections = Detections.from_arrays(
-        image=[1] * 5,
-        label=[1] * 5,
-        boxes=[[k, 0, k + 10, 10 if k else 0] for k in range(5)],
-        score=[-0.5, 0, 0.5, 1, 3],
+    truth = gt_table([[0, 0, 10, 10], [5, 5, 5, 9]], image=1, label=1)
+    detections = dt_table(
+        [[k, 0, k + 10, 10 if k else 0] for k in range(5)], [-0.5, 0, 0.5, 1, 3], image=1, label=1
     )
     notes = evaluate(truth, detections, "coco").notes
     expected = [

@@ -16,6 +16,7 @@ from detap.core.matching import accumulate
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 RULES = replace(
     protocol("coco"),
@@ -31,17 +32,11 @@ def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
     Detections by score: shifted by 2 and by 1 on the first, one in the crowd, one on the large
     square, which is beyond max dets 3.
     """
-    truth = GroundTruth.from_arrays(
-        image=["i"] * 3,
-        label=["c"] * 3,
-        boxes=[[0, 0, 10, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
-        crowd=[False, True, False],
+    truth = gt_table(
+        [[0, 0, 10, 10], [100, 0, 110, 10], [300, 0, 320, 20]], crowd=[False, True, False]
     )
-    detections = Detections.from_arrays(
-        image=["i"] * 4,
-        label=["c"] * 4,
-        boxes=[[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
-        score=[0.9, 0.8, 0.7, 0.6],
+    detections = dt_table(
+        [[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]], [0.9, 0.8, 0.7, 0.6]
     )
     return evaluate(truth, detections, protocol, match_table=match_table)
 

@@ -15,6 +15,7 @@ from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 COCO = replace(
     protocol("coco"), iou_thresholds=(0.5, 0.75), area_ranges=(AreaRange("all", 0, 1e10),)
@@ -30,20 +31,8 @@ def score(
     truths: list[float], dt: list[tuple[float, float]], protocol: Protocol, **flags: list[bool]
 ) -> Result:
     """Score squares at x of one class on one image; `dt` is (x, score)."""
-    table = GroundTruth.from_arrays(
-        image=["i"] * len(truths),
-        label=["c"] * len(truths),
-        boxes=[square(x) for x in truths],
-        images=["i"],
-        classes=["c"],
-        **flags,  # type: ignore[arg-type]
-    )
-    detections = Detections.from_arrays(
-        image=["i"] * len(dt),
-        label=["c"] * len(dt),
-        boxes=[square(x) for x, _ in dt],
-        score=[value for _, value in dt],
-    )
+    table = gt_table([square(x) for x in truths], images=["i"], classes=["c"], **flags)
+    detections = dt_table([square(x) for x, _ in dt], [value for _, value in dt])
     return evaluate(table, detections, protocol, matches=True)
 
 
@@ -87,18 +76,8 @@ def test_any_number_of_detections_match_a_difficult_object_and_are_ignored() -> 
 
 def test_a_crowd_matches_any_number_of_otherwise_unmatched_detections() -> None:
     # The crowd comes first in the file and covers everything; the real one is preferred.
-    table = GroundTruth.from_arrays(
-        image=["i"] * 2,
-        label=["c"] * 2,
-        boxes=[[0.0, 0.0, 100.0, 100.0], square(20)],
-        crowd=[True, False],
-    )
-    detections = Detections.from_arrays(
-        image=["i"] * 4,
-        label=["c"] * 4,
-        boxes=[square(20), square(40), square(41), square(300)],
-        score=[0.9, 0.8, 0.7, 0.6],
-    )
+    table = gt_table([[0.0, 0.0, 100.0, 100.0], square(20)], crowd=[True, False])
+    detections = dt_table([square(20), square(40), square(41), square(300)], [0.9, 0.8, 0.7, 0.6])
     result = evaluate(table, detections, COCO, matches=True)
     assert matched(result) == [1, 0, 0, -1]
     assert result.matches is not None
@@ -120,14 +99,9 @@ def test_area_ranges_ignore_ground_truths_and_unmatched_detections() -> None:
     """For small areas a large ground truth is ignored, and a large unmatched detection too."""
     bands = (AreaRange("all", 0, 1e10), AreaRange("small", 0, 150, "s"))
     protocol = replace(COCO, area_ranges=bands)
-    table = GroundTruth.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[square(0, 10), square(100, 20)]
-    )
-    detections = Detections.from_arrays(
-        image=["i"] * 4,
-        label=["c"] * 4,
-        boxes=[square(100, 20), square(300, 20), square(400, 10), square(0, 10)],
-        score=[0.9, 0.8, 0.7, 0.6],
+    table = gt_table([square(0, 10), square(100, 20)])
+    detections = dt_table(
+        [square(100, 20), square(300, 20), square(400, 10), square(0, 10)], [0.9, 0.8, 0.7, 0.6]
     )
     result = evaluate(table, detections, protocol, matches=True)
     assert result.matches is not None
@@ -142,10 +116,8 @@ def test_area_ranges_include_both_ends() -> None:
     sides = [9.5, 10, 15, 20, 20.5]  # areas 90.25, 100, 225, 400, 420.25
     boxes = [square(100 * n, side) for n, side in enumerate(sides)]
     away = [[x, y + 500, u, v + 500] for x, y, u, v in boxes]
-    table = GroundTruth.from_arrays(image=["i"] * 5, label=["c"] * 5, boxes=boxes)
-    detections = Detections.from_arrays(
-        image=["i"] * 10, label=["c"] * 10, boxes=[*boxes, *away], score=np.linspace(1, 0.1, 10)
-    )
+    table = gt_table(boxes)
+    detections = dt_table([*boxes, *away], np.linspace(1, 0.1, 10))
     result = evaluate(table, detections, protocol, matches=True)
     assert (result.ground_truths[0], result.ignored[0]) == (3, 2)
     assert (result.true_positives[0], result.false_positives[0]) == (3, 3)
@@ -155,10 +127,8 @@ def test_area_ranges_include_both_ends() -> None:
 
 def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
     # 14 x 14 around 10 x 10: overlap 100/196, above .5; its area of 196 is beyond the range.
-    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[square(0), square(0, 14)], score=[0.9, 0.8]
-    )
+    table = gt_table([square(0)])
+    detections = dt_table([square(0), square(0, 14)], [0.9, 0.8])
     inside = replace(COCO, area_ranges=(AreaRange("x", 0, 196, "x"),))
     beyond = replace(COCO, area_ranges=(AreaRange("x", 0, 195, "x"),))
     counts = [
@@ -179,10 +149,8 @@ def test_max_dets_apply_after_ranking() -> None:
 
 
 def test_max_dets_scope_image() -> None:
-    table = GroundTruth.from_arrays(image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2)
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2, score=[0.9, 0.8]
-    )
+    table = gt_table([square(0)] * 2, label=["a", "b"])
+    detections = dt_table([square(0)] * 2, [0.9, 0.8], label=["a", "b"])
     protocol = replace(COCO, max_dets=(1, 2))
     assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [1, 1]]
     protocol = replace(protocol, max_dets_scope="image")
@@ -219,10 +187,8 @@ def test_max_dets_of_one_class_are_per_image(changes: dict[str, str]) -> None:
 
 
 def test_positive_and_negative_zero_scores_tie() -> None:
-    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
-    detections = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[square(0), square(50)], score=[-0.0, 0.0]
-    )
+    table = gt_table([square(0)])
+    detections = dt_table([square(0), square(50)], [-0.0, 0.0])
     assert evaluate(table, detections, VOC).summary["mAP"] == 1
 
 
@@ -266,11 +232,9 @@ def test_proposals_have_no_classes() -> None:
 
 def test_a_match_with_annotation_id_zero_counts_as_unmatched() -> None:
     """As in pycocotools: a perfect detection matches it, and AP is still 0."""
-    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
+    table = gt_table([square(0)])
     table = replace(table, zero_id=np.array([True]))
-    twice = Detections.from_arrays(
-        image=["i"] * 2, label=["c"] * 2, boxes=[square(0)] * 2, score=[0.9, 0.8]
-    )
+    twice = dt_table([square(0)] * 2, [0.9, 0.8])
     assert evaluate(table, twice, COCO).true_positives[0] == 1
     strict = evaluate(table, twice, replace(COCO, annotation_id_zero="unmatched"), matches=True)
     assert strict.summary["AP"] == 0

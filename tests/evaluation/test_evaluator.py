@@ -25,6 +25,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.cases import BY_IMAGE, Case, Detection, cases
 from tests.laws.test_laws import assert_same_result
 from tests.processes import finished
+from tests.tables import dt_table, gt_table
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 NEAR = 1e-12
@@ -124,8 +125,7 @@ def test_classes_not_listed_are_those_updated_in_sorted_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "box"),
-    [("xyxy", [2, 4, 8, 6]), ("xywh", [2, 4, 6, 2]), ("cxcywh", [5, 5, 6, 2])],
+    ("form", "box"), [("xyxy", [2, 4, 8, 6]), ("xywh", [2, 4, 6, 2]), ("cxcywh", [5, 5, 6, 2])]
 )
 def test_boxes_of_every_format(form: Any, box: list[float]) -> None:
     """The box from (2, 4) to (8, 6), in pixels and as fractions of a 10 x 20 image."""
@@ -242,7 +242,7 @@ def test_repeats_are_compared_by_class_and_not_by_its_number_in_the_batch() -> N
 def test_columns_are_those_of_tables_from_arrays() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     evaluator.update([1], [[BOX]], [[0.5]], [[17]])
-    arrays = Detections.from_arrays(image=[1], label=[17], boxes=[BOX], score=[0.5]).columns()
+    arrays = dt_table([BOX], [0.5], image=1, label=17).columns()
     columns = tables(evaluator)[1].columns()
     assert {k: v.dtype for k, v in columns.items()} == {k: v.dtype for k, v in arrays.items()}
 
@@ -277,9 +277,7 @@ def test_numbered_labels_need_numbered_classes() -> None:
 
 
 def test_a_class_id_takes_precedence_over_an_equal_class_name() -> None:
-    table = GroundTruth.from_arrays(
-        image=[1, 1], label=["a", "b"], boxes=[BOX, AWAY], classes={"a": "b", "b": "c"}
-    )
+    table = gt_table([BOX, AWAY], image=1, label=["a", "b"], classes={"a": "b", "b": "c"})
     evaluator = Evaluator(table, boxes="xyxy")
     evaluator.update([1], [[BOX, AWAY, AWAY]], [[0.5] * 3], [["a", "b", "c"]])
     assert tables(evaluator)[1].label.tolist() == [0, 1, 1]
@@ -552,9 +550,7 @@ def eager_threads() -> Iterator[None]:
 def test_threads_update_and_compute_concurrently(shared: bool) -> None:
     """Each result contains whole updates: one object and two detections per image."""
     images = range(200)
-    table = GroundTruth.from_arrays(
-        image=list(images), label=[7] * 200, boxes=[BOX] * 200, images=list(images)
-    )
+    table = gt_table([BOX] * 200, image=list(images), label=7, images=list(images))
     evaluator = Evaluator(table if shared else None, classes=None if shared else [7], images="seen")
     given: Any = {} if shared else {"ground_truth": {"boxes": [[BOX]], "labels": [[7]]}}
 
@@ -701,16 +697,10 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
             {"boxes": [np.zeros((2, 5)), [BOX]]},
             r"image 1: boxes has shape \(2, 5\); expected \(n, 4\)",
         ),
-        (
-            {"labels": [[17, 19], [17]]},
-            "label 19 is unknown; labels are class names or ids",
-        ),
+        ({"labels": [[17, 19], [17]]}, "label 19 is unknown; labels are class names or ids"),
         ({"labels": [["cat", "dgo"], [17]]}, "labels mixes numbers and text"),
         ({"labels": [["cat", "dgo"], ["cat"]]}, "label 'dgo' .*; did you mean dog"),
-        (
-            {"labels": [[17, 1.5], [17]]},
-            "image 1, row 1: labels is 1.5; expected an integer or",
-        ),
+        ({"labels": [[17, 1.5], [17]]}, "image 1, row 1: labels is 1.5; expected an integer or"),
         (
             {"sizes": [[10, 10]]},
             r"sizes has shape \(1, 2\); expected \(n, 2\), n = 2 as in image_ids",
@@ -758,10 +748,7 @@ def test_an_invalid_ground_truth_of_a_batch(brought: dict[str, Any], message: st
         ({"labels": None}, "ground truth: labels: expected a list with one entry per image, got N"),
         ({"area": [[-1]]}, "ground truth: image 1, row 0: area is -1.0; expected >= 0"),
         ({"crowd": [[2]]}, "ground truth: image 1, row 0: crowd is 2; expected true, false"),
-        (
-            {"labels": [["cat"]]},
-            "labels mixes numbers and text; use only numbers, or only text",
-        ),
+        ({"labels": [["cat"]]}, "labels mixes numbers and text; use only numbers, or only text"),
         (
             {"boxes": [[[9, 9, 0, 0]]]},
             "ground truth: image 1, row 0: boxes is .* no negative width or height",

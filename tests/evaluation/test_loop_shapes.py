@@ -13,6 +13,7 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.tables.detection import GroundTruth
 from tests.laws.test_laws import assert_same_result
+from tests.tables import gt_table
 
 BITS = np.zeros((2, 6, 9), np.bool_)
 BITS[0, 1:4, 2:7] = True
@@ -185,20 +186,15 @@ def test_missing_or_extra_keys_in_the_ground_truth_of_a_batch() -> None:
 
 
 def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
-    boxed = GroundTruth.from_arrays(image=["a"], label=[1], boxes=[[0, 0, 5, 5]])
+    boxed = gt_table([[0, 0, 5, 5]], image="a", label=1)
     message = "no masks in the ground truth; pass masks=True to read_ground_truth or masks= to"
     with pytest.raises(UsageError, match=message):
         Evaluator(boxed, "coco-segm")
 
 
 def test_the_number_of_keypoints_must_match_the_protocol() -> None:
-    table = GroundTruth.from_arrays(
-        image=["a", "a"],
-        label=[1, 1],
-        boxes=BOXES,
-        box_format="xywh",
-        keypoints=POSES,
-        area=[2000, 2000],
+    table = gt_table(
+        BOXES, image="a", label=1, box_format="xywh", keypoints=POSES, area=[2000, 2000]
     )
     evaluator = Evaluator(table, RULES)
     update: dict[str, Any] = {"boxes": None, "scores": [[0.5, 0.25]], "labels": [[1, 1]]}
@@ -266,9 +262,7 @@ def test_width_and_height_of_boxes_are_kept_to_the_last_bit() -> None:
         width_height = evaluator.compute().ground_truth.width_height
         assert width_height is not None
         assert width_height.tolist() == [expected]
-    table = GroundTruth.from_arrays(
-        image=["a"], label=[1], boxes=[box], box_format="xywh", keypoints=poses
-    )
+    table = gt_table([box], image="a", label=1, box_format="xywh", keypoints=poses)
     assert table.width_height is not None
     assert table.width_height.tolist() == [[0.2, 0.2]]
 
@@ -298,9 +292,7 @@ def test_records_without_masks(change: dict[str, Any], message: str) -> None:
     ],
 )
 def test_records_with_wrong_keypoints(poses: Any, message: str) -> None:
-    table = GroundTruth.from_arrays(
-        image=["a"], label=[1], boxes=BOXES[:1], box_format="xywh", keypoints=POSES[:1]
-    )
+    table = gt_table(BOXES[:1], image="a", label=1, box_format="xywh", keypoints=POSES[:1])
     record = {"image_id": "a", "category_id": 1, "score": 0.5, "keypoints": poses}
     with pytest.raises(InputError, match=f"image 'a'.*{message}"):
         Evaluator(table, RULES).update_records(["a"], [record])

@@ -12,6 +12,7 @@ import detap
 from detap.testing import assert_detections
 from tests.cli.conftest import Run
 from tests.processes import finished
+from tests.tables import dt_table, gt_table
 
 # The box of class 2 has IoU 400 / 480 = .8333: 7 of 10 thresholds match. Class 1 has AP 1.
 BOXES = [[0, 0, 10, 10], [20, 20, 40, 40]]
@@ -19,10 +20,8 @@ FOUND = [[0, 0, 10, 10], [20, 20, 40, 44]]
 
 
 def arrays(labels: Any) -> tuple[detap.GroundTruth, detap.Detections]:
-    truth = detap.GroundTruth.from_arrays(image=[0, 0], label=labels, boxes=BOXES, images=[0, 1])
-    detections = detap.Detections.from_arrays(
-        image=[0, 0], label=labels, boxes=FOUND, score=[0.9, 0.8]
-    )
+    truth = gt_table(BOXES, image=0, label=labels, images=[0, 1])
+    detections = dt_table(FOUND, [0.9, 0.8], image=0, label=labels)
     return truth, detections
 
 
@@ -84,9 +83,7 @@ def test_category_ids(tmp_path: Path) -> None:
 def test_an_id_comes_before_a_name() -> None:
     labels: dict[str, Any] = {"label": [7, 2], "classes": {7: "2", 2: "7"}}
     truth = detap.GroundTruth.from_arrays(image=[0, 0], boxes=BOXES, **labels)
-    detections = detap.Detections.from_arrays(
-        image=[0, 0], boxes=FOUND, score=[0.9, 0.8], label=[7, 2]
-    )
+    detections = dt_table(FOUND, [0.9, 0.8], image=0, label=[7, 2])
     assert detap.evaluate(truth, detections, classes=[2]).summary["AP"] == pytest.approx(0.7)
     assert detap.evaluate(truth, detections, classes=["2"]).summary["AP"] == pytest.approx(1)
 

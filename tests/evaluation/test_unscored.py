@@ -20,6 +20,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.scoring import score_tables
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command
+from tests.tables import dt_table, gt_table
 
 __all__ = ["command"]
 
@@ -150,12 +151,8 @@ def test_the_worked_example() -> None:
 
 
 def test_undefined_values() -> None:
-    truth = detap.GroundTruth.from_arrays(
-        image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]], images=["a", "b"], ignore=[True]
-    )
-    nothing = detap.Detections.from_arrays(
-        image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]], score=None
-    )
+    truth = gt_table([[0, 0, 10, 10]], image="a", label="cat", images=["a", "b"], ignore=[True])
+    nothing = dt_table([[0, 0, 10, 10]], None, image="a", label="cat")
     undefined = score_tables(
         truth, nothing, detap.protocol("coco").with_changes(ignore_flags=("ignore", "crowd"))
     )
@@ -170,7 +167,7 @@ def test_undefined_values() -> None:
 
 
 def test_labels_that_the_ground_truth_lacks() -> None:
-    truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
+    truth = gt_table([[0, 0, 10, 10]], image="a", label="cat")
     detections = detap.Detections.from_arrays(
         image=["a"] * 4,
         label=["cat", "red cat", "red cat", "dog"],
@@ -258,7 +255,7 @@ def test_treatments_of_missing_scores_in_python(arrays: bool) -> None:
 
 
 def test_areas_need_the_sizes_of_images() -> None:
-    truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
+    truth = gt_table([[0, 0, 10, 10]], image="a", label="cat")
     detections = detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
     with pytest.raises(InputError, match="image 'a': scores by area need the size of each image"):
         detap.evaluate(truth, replace(detections, missing_scores="area"))

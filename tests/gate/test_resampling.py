@@ -16,6 +16,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
 from tests.oracle import resampling as plain
 from tests.oracle.resampling import repeated
+from tests.tables import dt_table, gt_table
 
 IMAGES, CLASSES = 12, 3
 
@@ -78,8 +79,8 @@ def assert_same(left: float, right: float) -> None:
 def test_precision_eps_is_that_of_pycocotools() -> None:
     """pycocotools adds numpy.spacing(1) to the divisor: a perfect detector stays just below 1."""
     box = [[0, 0, 10, 10]]
-    truth = GroundTruth.from_arrays(image=[0], label=[0], boxes=box)
-    detections = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
+    truth = gt_table(box, image=0, label=0)
+    detections = dt_table(box, [0.5], image=0, label=0)
     result = evaluate(truth, detections, "coco")
     again = resampled(result, Weights.from_table(np.ones((1, 1), np.uint8)), ["AP50"])
     assert 1 - 1e-15 < again.overall["AP50"].drawn[0] < 1
@@ -140,12 +141,10 @@ def test_metrics_outside_the_summary_are_resampled_too() -> None:
 
 def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     # 600 false positives of weight 255 stand above the only true positive: 1 / (1 + 600).
-    truth = GroundTruth.from_arrays(
-        image=[0, 1], label=[0, 0], boxes=[[0, 0, 10, 10], [0, 0, 10, 10]], images=[0, 1]
-    )
+    truth = gt_table([[0, 0, 10, 10], [0, 0, 10, 10]], image=[0, 1], label=0, images=[0, 1])
     boxes = [[500, 500, 510, 510]] * 600 + [[0, 0, 10, 10]]
     score = np.linspace(1, 0.1, 601)
-    detections = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
+    detections = dt_table(boxes, score, image=0, label=0)
     rules = replace(protocol("voc2012"), max_dets=(None,), area_ranges=(ALL_AREAS,))
     result = evaluate(truth, detections, rules)
     again = resampled(result, Weights.from_table(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
@@ -162,7 +161,7 @@ def test_a_class_without_ground_truth_in_a_resample_is_excluded() -> None:
     truth = GroundTruth.from_arrays(
         image=[0, 1], label=["a", "b"], boxes=[[0, 0, 9, 9], [0, 0, 9, 9]], images=[0, 1]
     )
-    detections = Detections.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], score=[0.5])
+    detections = dt_table([[0, 0, 9, 9]], [0.5], image=0, label="a")
     result = evaluate(truth, detections, "voc2012")
     again = resampled(
         result, Weights.from_table(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"]
@@ -187,10 +186,8 @@ def test_a_resample_with_too_many_rows(
     drawn: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of three images the first has two detections, the second one, and the third has nothing.
-    truth = GroundTruth.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], images=[0, 1, 2])
-    detections = Detections.from_arrays(
-        image=[0, 0, 1], label=["a"] * 3, boxes=[[0, 0, 9, 9]] * 3, score=[0.5] * 3
-    )
+    truth = gt_table([[0, 0, 9, 9]], image=0, label="a", images=[0, 1, 2])
+    detections = dt_table([[0, 0, 9, 9]] * 3, [0.5] * 3, image=[0, 0, 1], label="a")
     result = evaluate(truth, detections, "voc2012")
     rows = 2 * drawn[0] + drawn[1]
     weights = Weights.from_table(np.array([[1, 1, 1], drawn]))

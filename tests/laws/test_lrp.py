@@ -17,6 +17,7 @@ from tests.cases import MORE, RANKED, Case, cases
 from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
 from tests.oracle import lrp as plain
 from tests.parity.compare import assert_same_bits
+from tests.tables import dt_table, gt_table
 
 PROTOCOLS = [
     *RANKED.values(),
@@ -101,10 +102,6 @@ def assert_ious_of_pairs(result: Result) -> None:
 
 def _one_match(height: float = 30) -> tuple[GroundTruth, Detections]:
     """Return one image with one ground truth, and a detection of IoU `height` / 40."""
-    truth = GroundTruth.from_arrays(
-        image=[1], label=[1], boxes=[[0, 0, 40, 40]], box_format="xywh", images=[1], classes=[1]
-    )
-    detections = Detections.from_arrays(
-        image=[1], label=[1], boxes=[[0, 0, 40, height]], box_format="xywh", score=[0.5]
-    )
+    truth = gt_table([[0, 0, 40, 40]], image=1, label=1, box_format="xywh", images=[1], classes=[1])
+    detections = dt_table([[0, 0, 40, height]], [0.5], image=1, label=1, box_format="xywh")
     return truth, detections

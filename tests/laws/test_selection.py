@@ -27,6 +27,7 @@ from tests.analysis.data import fixture
 from tests.cases import MORE, Case, cases
 from tests.conftest import extract
 from tests.parity.compare import assert_same_bits
+from tests.tables import dt_table, gt_table
 
 PRESETS = {
     name: protocol for name, protocol in Protocol.presets.items() if not protocol.class_agnostic
@@ -215,10 +216,8 @@ def test_the_signature_contains_a_digest_of_the_selection() -> None:
 
 
 def test_unknown_classes_and_text_are_refused() -> None:
-    truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
-    detections = detap.Detections.from_arrays(
-        image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0]
-    )
+    truth = gt_table([[0, 0, 9, 9]], image=1, label="cat")
+    detections = dt_table([[0, 0, 9, 9]], [1.0], image=1, label="cat")
     with pytest.raises(UsageError, match=r"class 'cst' is not in the ground truth; .*cat"):
         detap.evaluate(truth, detections, classes=["cst"])
     with pytest.raises(UsageError, match="classes is 'cat'; give a list of names"):
@@ -237,7 +236,7 @@ def test_listed_pairs_of_selected_images_and_classes() -> None:
         boxes=[[0, 0, 9, 9]] * 3,
         listed={"negative": [(1, "cat"), (2, "cat"), (2, "dog"), (3, "dog")]},
     )
-    detections = Detections.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0])
+    detections = dt_table([[0, 0, 9, 9]], [1.0], image=1, label="cat")
     by_image, _ = detap.select(truth, detections, images=[2, 3])
     assert by_image.listed["negative"].tolist() == [[0, 0], [0, 1], [1, 1]]
     by_both, _ = detap.select(truth, detections, images=[2, 3], classes=["dog"])
@@ -249,10 +248,8 @@ def test_listed_pairs_of_selected_images_and_classes() -> None:
 def test_the_match_table_of_selected_classes() -> None:
     """The dog is matched at .5 and the cat is not: the table of dogs has one true positive."""
     box, far = [0, 0, 9, 9], [50, 50, 59, 59]
-    truth = GroundTruth.from_arrays(image=[1] * 2, label=["cat", "dog"], boxes=[far, box])
-    detections = Detections.from_arrays(
-        image=[1] * 2, label=["cat", "dog"], boxes=[box] * 2, score=[0.9, 0.8]
-    )
+    truth = gt_table([far, box], image=1, label=["cat", "dog"])
+    detections = dt_table([box] * 2, [0.9, 0.8], image=1, label=["cat", "dog"])
     run = score_tables(truth, detections, "voc2012", classes=["dog"])._run
     match_table = run.evaluate(match_table=[(0, 0)]).match_table
     assert match_table is not None

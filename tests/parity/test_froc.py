@@ -15,7 +15,7 @@ import pytest
 from detap import metrics
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import protocol
-from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 HALF = replace(protocol("coco"), iou_thresholds=(0.5,))
 
@@ -28,22 +28,13 @@ def ranked(case: dict[str, Any]) -> Result:
     """Return the result of detections with these scores that hit or miss, on some images."""
     hits, count, images = case["true_positive"], case["ground_truths"], case["images"]
     boxes = [[20 * k, 0, 10, 10] for k in range(count)]
-    truth = GroundTruth.from_arrays(
-        image=[1] * count,
-        label=[1] * count,
-        boxes=boxes,
-        box_format="xywh",
-        images=range(1, images + 1),
-        classes=[1],
+    truth = gt_table(
+        boxes, image=1, label=1, box_format="xywh", images=range(1, images + 1), classes=[1]
     )
     unmatched = iter(boxes)
     detected = [next(unmatched) if hit else [0, 500, 10, 10] for hit in hits]
-    detections = Detections.from_arrays(
-        image=[1] * len(hits),
-        label=[1] * len(hits),
-        boxes=np.reshape(detected, (-1, 4)),
-        box_format="xywh",
-        score=case["scores"],
+    detections = dt_table(
+        np.reshape(detected, (-1, 4)), case["scores"], image=1, label=1, box_format="xywh"
     )
     return evaluate(truth, detections, HALF)
 
@@ -149,10 +140,8 @@ def test_data_sets_have_the_expected_metrics(real_data: Path, measures: Path, na
 def test_duplicates_can_be_ignored() -> None:
     """Ranking by hand: T, a duplicate, T; of 2 ground truths on 1 image; recall at 0 FPPI."""
     boxes = [[0, 0, 10, 10], [50, 0, 60, 10]]
-    truth = GroundTruth.from_arrays(image=[1, 1], label=[1, 1], boxes=boxes, images=[1])
-    detections = Detections.from_arrays(
-        image=[1] * 3, label=[1] * 3, boxes=[boxes[0], boxes[0], boxes[1]], score=[0.9, 0.8, 0.7]
-    )
+    truth = gt_table(boxes, image=1, label=1, images=[1])
+    detections = dt_table([boxes[0], boxes[0], boxes[1]], [0.9, 0.8, 0.7], image=1, label=1)
     ignore = replace(HALF, duplicates="ignore", froc_points=(0.5,))
     for fields, recall in ((ignore, 1.0), (replace(ignore, duplicates="false-positive"), 0.5)):
         result = evaluate(truth, detections, fields)

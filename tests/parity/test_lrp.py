@@ -13,7 +13,7 @@ from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.metrics.ranked import Ranked
 from detap.protocols import protocol
-from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -106,22 +106,22 @@ def kaist(folder: Path, detector: str) -> Result:
             for row in rows
         ]
     )
-    truth = GroundTruth.from_arrays(
+    truth = gt_table(
+        boxes,
         image=[row["image_id"] for row in rows],
-        label=[1] * len(rows),
-        boxes=boxes,
+        label=1,
         box_format="xywh",
         crowd=~(inside & reasonable),
         images=[image["id"] for image in record["images"]],
         classes=[1],
     )
     columns = np.loadtxt(folder / f"{detector}_result.txt", delimiter=",")
-    detections = Detections.from_arrays(
+    detections = dt_table(
+        columns[:, 1:5],
+        columns[:, 5],
         image=columns[:, 0].astype(int) - 1,
-        label=[1] * len(columns),
-        boxes=columns[:, 1:5],
+        label=1,
         box_format="xywh",
-        score=columns[:, 5],
     )
     return evaluate(truth, detections, "coco")
 
@@ -144,20 +144,13 @@ def by_hand(ious: tuple[float, ...], *, positives: int, tau: float = 0.5) -> Res
     detected = [
         [*next(hits)[:3], 40 * iou] if iou else [100 * n, 300, 40, 40] for n, iou in enumerate(ious)
     ]
-    truth = GroundTruth.from_arrays(
-        image=[1] * positives,
-        label=[1] * positives,
-        boxes=boxes,
+    truth = gt_table(boxes, image=1, label=1, box_format="xywh", images=[1], classes=[1])
+    detections = dt_table(
+        np.reshape(detected, (-1, 4)),
+        [0.9 - 0.1 * n for n in range(len(ious))],
+        image=1,
+        label=1,
         box_format="xywh",
-        images=[1],
-        classes=[1],
-    )
-    detections = Detections.from_arrays(
-        image=[1] * len(ious),
-        label=[1] * len(ious),
-        boxes=np.reshape(detected, (-1, 4)),
-        box_format="xywh",
-        score=[0.9 - 0.1 * n for n in range(len(ious))],
     )
     return evaluate(
         truth, detections, protocol("coco").with_changes(iou_thresholds=tuple(sorted({tau, 0.75})))
@@ -228,15 +221,10 @@ def test_remarks_state_the_threshold_and_ties() -> None:
 def test_remarks_count_the_thresholds_of_several_classes() -> None:
     """Class a ties two detections of which the second is false; b has distinct scores."""
     boxes = [[0, 0, 40, 40], [100, 0, 140, 40]]
-    truth = GroundTruth.from_arrays(
-        image=[1, 1], label=["a", "b"], boxes=boxes, images=[1], classes=["a", "b"]
-    )
+    truth = gt_table(boxes, image=1, label=["a", "b"], images=[1], classes=["a", "b"])
     far = [300, 300, 340, 340]
-    detections = Detections.from_arrays(
-        image=[1] * 4,
-        label=["a", "a", "b", "b"],
-        boxes=[boxes[0], far, boxes[1], far],
-        score=[0.5, 0.5, 0.9, 0.8],
+    detections = dt_table(
+        [boxes[0], far, boxes[1], far], [0.5, 0.5, 0.9, 0.8], image=1, label=["a", "a", "b", "b"]
     )
     result = evaluate(truth, detections, "coco")
     assert remarks(result, "oLRP") == ["1 of 2 thresholds cut ties"]

@@ -12,6 +12,7 @@ from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 PEDESTRIAN = replace(protocol("coco"), iou_thresholds=(0.5,), max_dets=(1000,))
 
@@ -77,21 +78,16 @@ def test_without_ground_truths_it_is_undefined(worked: Any, name: str) -> None:
 def by_hand() -> Result:
     """Return the result of T F T T F on 4 images with 5 ground truths, of a far box each."""
     boxes = [[0, 0, 10, 10], [20, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10]]
-    truth = GroundTruth.from_arrays(
-        image=[1, 1, 2, 3, 4],
-        label=[1] * 5,
-        boxes=boxes,
-        box_format="xywh",
-        images=[1, 2, 3, 4],
-        classes=[1],
+    truth = gt_table(
+        boxes, image=[1, 1, 2, 3, 4], label=1, box_format="xywh", images=[1, 2, 3, 4], classes=[1]
     )
     far = [70, 70, 10, 10]
-    detections = Detections.from_arrays(
+    detections = dt_table(
+        [boxes[0], far, boxes[2], boxes[3], far],
+        [0.9, 0.8, 0.7, 0.6, 0.5],
         image=[1, 1, 2, 3, 4],
-        label=[1] * 5,
-        boxes=[boxes[0], far, boxes[2], boxes[3], far],
+        label=1,
         box_format="xywh",
-        score=[0.9, 0.8, 0.7, 0.6, 0.5],
     )
     return evaluate(truth, detections, PEDESTRIAN)
 

@@ -23,6 +23,7 @@ from detap.ranking import classification, objectives, retrieval
 from detap.tables.ranking import Run, Samples
 from tests.cli.conftest import Run as Command
 from tests.conftest import ROOT
+from tests.tables import dt_table, gt_table
 
 VOC = ROOT / "fixtures/quickstart/voc"
 COCO = ROOT / "fixtures/quickstart/coco"
@@ -193,9 +194,7 @@ def test_rows_of_tables_are_shown() -> None:
         "a      cat    10  20  30  40.25",
         "b      dog     1   2   3      4  crowd, difficult",
     ]
-    detections = detap.Detections.from_arrays(
-        image=["a"], label=["cat"], boxes=[[10, 20, 30, 40]], score=[0.125]
-    )
+    detections = dt_table([[10, 20, 30, 40]], [0.125], image="a", label="cat")
     assert str(detections).splitlines() == [
         "Detections(1 detections, 1 images, 1 classes)",
         "image  class  x1  y1  x2  y2  score",
@@ -209,12 +208,7 @@ def test_rows_of_tables_are_shown() -> None:
 
 def test_only_the_ends_of_many_rows_are_shown() -> None:
     count = 101
-    table = detap.Detections.from_arrays(
-        image=np.arange(count),
-        label=["cat"] * count,
-        boxes=[[0, 0, 1, 1]] * count,
-        score=np.zeros(count),
-    )
+    table = dt_table([[0, 0, 1, 1]] * count, np.zeros(count), image=np.arange(count), label="cat")
     images = [line.split()[0] for line in str(table).splitlines()[3:]]
     assert images == ["0", "1", "2", "3", "4", "…", "96", "97", "98", "99", "100"]
     assert Page(table._repr_html_()).cells[7::7] == images
@@ -224,10 +218,8 @@ def test_only_the_ends_of_many_rows_are_shown() -> None:
 def test_only_the_ends_of_many_classes_are_shown() -> None:
     names = [f"c{number:03}" for number in range(101)]
     box = [[0, 0, 10, 10]] * 101
-    ground_truth = detap.GroundTruth.from_arrays(image=[1] * 101, label=names, boxes=box)
-    detections = detap.Detections.from_arrays(
-        image=[1] * 101, label=names, boxes=box, score=[0.5] * 101
-    )
+    ground_truth = gt_table(box, image=1, label=names)
+    detections = dt_table(box, [0.5] * 101, image=1, label=names)
     whole = detap.evaluate(ground_truth, detections, "voc2012")
     shown = [line.split()[0] for line in str(whole).splitlines() if line]
     assert [name for name in shown if name[0] in "c…"][1:] == [*names[:5], "…", *names[-5:]]
@@ -241,9 +233,7 @@ def test_a_table_without_rows_is_its_repr() -> None:
 
 
 def test_no_name_of_a_table_is_markup_or_a_terminal_code() -> None:
-    table = detap.Detections.from_arrays(
-        image=["<b>\x1b[31m"], label=["<script>"], boxes=[[0, 0, 1, 1]], score=[1]
-    )
+    table = dt_table([[0, 0, 1, 1]], [1], image="<b>\x1b[31m", label="<script>")
     assert "<b>\\x1b[31m" in str(table)
     assert "&lt;b&gt;\\x1b[31m" in table._repr_html_()
     assert "<script>" not in table._repr_html_()

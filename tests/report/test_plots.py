@@ -16,6 +16,7 @@ from detap.report.writers import plots
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
 from tests.cli.conftest import Run
+from tests.tables import dt_table, gt_table
 
 NAMES = (
     *("precision-recall", "miss-rate", "froc"),
@@ -91,15 +92,8 @@ def test_curves_per_image_show_the_hand_computed_values() -> None:
     """The ranking T F (T T) F of equal scores in brackets, of 5 ground truths on 4 images."""
     pytest.importorskip("matplotlib")
     boxes = np.array([[20.0 * k, 0, 20 * k + 10, 10] for k in range(7)])
-    truth = GroundTruth.from_arrays(
-        image=[1] * 5, label=["a"] * 5, boxes=boxes[:5], images=[1, 2, 3, 4]
-    )
-    detections = Detections.from_arrays(
-        image=[1] * 5,
-        label=["a"] * 5,
-        boxes=boxes[[0, 5, 1, 2, 6]],
-        score=[0.9, 0.8, 0.7, 0.7, 0.5],
-    )
+    truth = gt_table(boxes[:5], image=1, label="a", images=[1, 2, 3, 4])
+    detections = dt_table(boxes[[0, 5, 1, 2, 6]], [0.9, 0.8, 0.7, 0.7, 0.5], image=1, label="a")
     result = evaluate(truth, detections)
     axes = result.plot("miss-rate")
     (line,) = axes.lines
@@ -149,10 +143,7 @@ def test_names_are_escaped_and_many_classes_are_listed() -> None:
 
 
 def test_results_that_cannot_be_drawn(
-    files: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: Run,
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Run
 ) -> None:
     (tmp_path / "file").write_text("")
     if "matplotlib" in sys.modules or pytest.importorskip("matplotlib"):
