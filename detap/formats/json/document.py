@@ -433,9 +433,12 @@ def are_distinct(fields: Fields, name: str) -> bool:
     """Return True if the ids of a column are distinct integers, or missing."""
     keys = _keys_of(fields, name)
     keys = keys[keys != _MISSING]
-    if (keys >= FIRST_WORD).any():
-        return False
-    return bool((np.diff(keys) > 0).all() or (np.diff(np.sort(keys)) > 0).all())
+    if not len(keys):
+        return True
+    low, high = int(keys.min()), int(keys.max())
+    if high < FIRST_WORD and high - low < 4 * len(keys):  # counting is much faster than sorting
+        return int(np.bincount(keys - low).max()) == 1
+    return high < FIRST_WORD and bool((np.diff(np.sort(keys)) > 0).all())
 
 
 def _keys_of(fields: Fields, name: str) -> NDArray[np.int64]:
