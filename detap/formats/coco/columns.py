@@ -72,8 +72,8 @@ def detections_of(
 
 def unknown_classes(table: Detections, known: int) -> dict[Name, int]:
     """Return the number of detections of each class from `known` on."""
-    counts = np.bincount(table.label, minlength=len(table.class_ids))[known:].tolist()
-    return dict(zip(table.class_ids[known:], counts, strict=True))
+    unknown, names = table.label[table.label >= known] - known, table.class_ids[known:]
+    return dict(zip(names, np.bincount(unknown, minlength=len(names)).tolist(), strict=True))
 
 
 def image_sizes(width: Floats, height: Floats) -> Floats:
