@@ -64,12 +64,7 @@ def sampled_detections(
 
 def _sampled_images(tables: Sequence[GroundTruth | Detections]) -> NDArray[np.intp]:
     """Return the sampled images that have rows in all tables."""
-    in_all = np.ones(len(tables[0].images), np.bool_)
-    for table in tables:
-        in_table = np.zeros(len(in_all), np.bool_)
-        in_table[table.image] = True
-        in_all &= in_table
-    images = np.flatnonzero(in_all)
+    images = np.flatnonzero(np.all([table.images_with_rows for table in tables], axis=0))
     keys = image_keys([tables[0].images[image] for image in images.tolist()])
     return images[np.lexsort((keys,))[:IMAGES]]
 

@@ -65,8 +65,7 @@ class CategoryPairs(NamedTuple):
 
 def sample_categories(columns: Detections, truth: GroundTruth) -> CategoryPairs:
     """Sample the classes of overlapping ground truths and detections."""
-    filled = truth.images_with_rows & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
-    images = np.flatnonzero(filled)
+    images = np.flatnonzero(truth.images_with_rows & columns.images_with_rows)
     keys = image_keys([truth.images[image] for image in images.tolist()])
     first = np.lexsort((keys,))[:SAMPLED_IMAGES]
     by_image, count = [], 0
