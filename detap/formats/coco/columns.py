@@ -30,7 +30,6 @@ class TruthColumns(NamedTuple):
     class_names: tuple[str | None, ...]
     counts: Mapping[str, int]  # of the notes, by code
     records: int  # annotations in the file, including repeated ones
-    origin: NDArray[np.int64] | None = None  # record index of each row, if not the row itself
     repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
 
 

@@ -5,12 +5,11 @@ box before rotation. Roboflow writes the project as category 0, the supercategor
 Label Studio lists an image once per annotator.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
@@ -45,7 +44,7 @@ def as_exported(
         )
         columns = columns._replace(class_names=columns.class_names[1:])
     if file.rotated:
-        table = _turned(table, columns.origin, file.rotated, path, shapes)
+        table = _turned(table, file, path, shapes)
         beyond = sum(abs(degrees) > 360 for degrees in file.rotated.values())
         notes += nonzero_notes(angles_beyond_a_turn(beyond))
     return columns._replace(table=table), tuple(notes)
@@ -86,30 +85,22 @@ def _parent_of(categories: Iterable[Any]) -> str | None:
     return name if isinstance(name, str) and all(other == name for other in others) else None
 
 
-def _turned(
-    table: GroundTruth,
-    origin: NDArray[np.int64] | None,
-    rotated: Mapping[int, float],
-    path: str,
-    shapes: str,
-) -> GroundTruth:
+def _turned(table: GroundTruth, file: TruthFile, path: str, shapes: str) -> GroundTruth:
     """Replace boxes by their bounding boxes when rotated by degrees."""
-    rows = sorted(rotated)
-    records = range(len(table)) if origin is None else origin.tolist()
+    rows = sorted(file.rotated)
     if shapes != "bbox":
-        degrees = f"attributes.rotation {rotated[rows[0]]:g}"
+        degrees = f"attributes.rotation {file.rotated[rows[0]]:g}"
         message = f"boxes are rotated ({degrees}); {len(rows)} in all"
-        location = f"annotations[{records[rows[0]]}]"
-        raise InputError(Problem(shown(path), location, message, _HINT))
+        raise InputError(Problem(shown(path), file.location(rows[0]), message, _HINT))
     corners, box_area = table.corners.copy(), table.box_area.copy()
-    angles = np.radians([rotated[row] for row in rows])
+    angles = np.radians([file.rotated[row] for row in rows])
     with np.errstate(over="ignore", invalid="ignore"):
         corners[rows], box_area[rows] = _bounds(corners[rows], angles)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))
     if len(wrong):
-        location = f"annotations[{records[rows[wrong[0]]]}]"
+        where = shown(path), file.location(rows[wrong[0]])
         message = "the area of the bounding box overflows"
-        raise InputError(Problem(shown(path), location, message, "correct the box"))
+        raise InputError(Problem(*where, message, "correct the box"))
     return replace(table, corners=corners, box_area=box_area)
 
 

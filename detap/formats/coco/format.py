@@ -56,13 +56,8 @@ def read_ground_truth(
     with source.opened(limits) as document:
         truth.read(document)
     columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
-    origin = columns.origin
-
-    def location(row: int) -> str:
-        return f"annotations[{row if origin is None else origin[row]}]"
-
     file = SourceFile(source.path, columns.records, sha256=source.sha256)
-    described = Source(file, limits, as_is, location, truth.boxes)
+    described = Source(file, limits, as_is, truth.location, truth.boxes)
     has_masks = columns.table.masks is not None
     table = (masked_ground_truth if has_masks else truth_table)(columns, described)
     return replace(table, notes=(*table.notes, *notes)) if notes else table

@@ -11,12 +11,8 @@ from detap.checks.masks import oversized_masks
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.coco._spans import Outlines
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import TruthColumns
-from detap.formats.coco.records import as_spans, plain_segmentation
-from detap.formats.json.document import RecordList, loaded
-from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import UNKNOWN, Masks
@@ -26,42 +22,6 @@ Table = TypeVar("Table", GroundTruth, Detections)
 _MAX_SQUARE = 2**16 - 1
 """Side of the largest square mask, used for unknown sizes to avoid cropping."""
 _MAX_SIDE = 2.0**31
-
-
-class SegmentationLists:
-    """The segmentations of a list of records."""
-
-    def __init__(self, records: RecordList) -> None:
-        self._records = records
-        self._outlines = Outlines()
-
-    @property
-    def listed(self) -> int:
-        """Number of polygons and uncompressed RLE."""
-        return self._outlines.listed
-
-    def drain(self) -> None:
-        """Decode the spans of the next rows."""
-        fields = self._records.fields
-        spans = fields.spans("segmentation")
-        while (row := self._outlines.read(fields.drained, *spans)) >= 0:
-            value = None
-            try:
-                value = plain_segmentation(loaded(fields, "segmentation", row))
-            except FaultError as error:
-                self._records.fault_of_row(row, error)
-            if self._outlines.read(row, *as_spans(value)) >= 0:
-                raise AssertionError("plain JSON is never odd")  # pragma: no cover
-
-    def columns(self) -> tuple[Integers, Masks]:
-        """Return the mask of each row, or -1, and masks, whose sizes are 0 for polygons; once."""
-        rows, runs, ring_end, points = self._outlines.columns()
-        has = rows[:, 0] >= 0
-        mask = np.where(has, np.cumsum(has, dtype=np.int32) - np.int32(1), np.int32(-1))
-        sizes = rows[has, :2].astype(np.int32)
-        run_start, ring_start = np.vstack([np.zeros((1, 2), np.int64), rows[has, 2:]]).T.copy()
-        masks = Masks(sizes, run_start, runs, ring_start, ring_end // 2, points.reshape(-1, 2))
-        return mask, masks
 
 
 def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:

@@ -2,16 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import EXACT, FARTHEST, name_of
 from detap.tables.detection import Name
-from detap.tables.masks import read_rle
 from detap.tables.notes import BOX_LAYOUTS
 
 Record = dict[str, Any]
@@ -179,29 +176,26 @@ Values = Mapping[str, Any]
 Columns = Sequence[tuple[str | tuple[str, ...], str]]
 """Columns of `Fields`: their keys and kind."""
 FLAGS = ("iscrowd", "ignore", "isgroupof")
-_REQUIRED = ("image_id", "category_id", "bbox")
 _GEOMETRIES = ("segmentation", "keypoints", "poly")
 _MOST_DEGREES = 1e6
-_KEYPOINTS = "[x, y, v, x, y, v, ...]"
-_SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
-_MIN_VALUES = 6
-"""Values of a polygon with an area; pycocotools requires them of the first only."""
 
 
 def image_values(record: Record, columns: Columns) -> Values:
     """Return the values of an image of ground truth."""
-    identifier_of(record, "id")
-    return values_of(_present(record), columns)
+    return _values(_present(record, "id"), columns, "xywh", ("id",))
 
 
-def values_of(record: Record, columns: Columns, boxes: str = "xywh") -> dict[str, Any]:
-    """Return the values of the columns that a record has; spans are checked when decoded."""
+def _values(record: Record, columns: Columns, boxes: str, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the values of the columns that a record has, or must have: the `keys`.
+
+    Spans are checked when decoded.
+    """
     values: dict[str, Any] = {}
-    for keys, kind in columns:
-        name, key = (keys, keys) if isinstance(keys, str) else (keys[0], keys[-1])
-        if kind == "box" and key in record:
+    for names, kind in columns:
+        name, key = (names, names) if isinstance(names, str) else (names[0], names[-1])
+        if kind == "box" and (key in record or key in keys):
             values[name] = box_of(record, boxes)
-        elif key in record:
+        elif key in record or key in keys:
             values[name] = _READERS[kind](record, key)
     return values
 
@@ -216,53 +210,35 @@ def category_ids(key: str, values: Any) -> list[Name]:
 
 
 def annotation_values(
-    record: Record, columns: Columns, boxes: str, *, masks: bool, keypoints: Sequence[str]
+    record: Record, columns: Columns, boxes: str, *, keys: Sequence[str]
 ) -> Values:
-    """Return the values of an annotation, with the keypoints of some keys."""
-    record = _present(record, *_REQUIRED, "segmentation", *keypoints)
-    for key in ("image_id", "category_id"):
-        identifier_of(record, key)
-    if masks and has_no_box(record):
+    """Return the values of an annotation, which must have the `keys`."""
+    record = _present(record, "bbox", *keys)
+    if "bbox" not in keys and has_no_box(record):
         record.pop("bbox", None)
-    else:
-        box_of(record, boxes)
-    _require(record, ["segmentation", *keypoints] if masks else keypoints)
-    values = values_of(record, columns, boxes)
+    values = _values(record, columns, boxes, keys)
     area_of(record, *_sides(values.get("bbox"), boxes))
     return values
 
 
 def result_values(
-    record: Record, columns: Columns, boxes: str, *, masks: bool, keypoints: Sequence[str]
+    record: Record, columns: Columns, boxes: str, *, shapes: Collection[str], keys: Sequence[str]
 ) -> Values:
-    """Return the values of a detection, with the keypoints of some keys."""
+    """Return the values of a detection, which must have the `keys`, and a box or shape."""
     no_box = has_no_box(record)
-    named = tuple(keypoints)
+    named = tuple(keys)
     if no_box and all(record.get(key) is None for key in _GEOMETRIES):
-        named = _GEOMETRIES  # by the message of a record without any
-    record = _present(record, *_REQUIRED, *named)
+        named += _GEOMETRIES  # by the message of a record without any
+    record = _present(record, "bbox", *named)
     if "category_id" not in record and isinstance(record.get("category_name"), str):
         record["category_id"] = record["category_name"]
-    for key in ("image_id", "category_id"):
-        identifier_of(record, key)
     if not isinstance(record.get("file_name"), str):
         record.pop("file_name", None)
-    _require(record, keypoints)
-    shapes = {"poly", "segmentation", "keypoints"}
-    shapes -= {"keypoints" if masks else "segmentation" if keypoints else ""}
-    if no_box and shapes.isdisjoint(record):
-        if masks:
-            raise FaultError("segmentation is missing", "add the masks")
-        box_of(record, boxes)
-    if no_box:
+    if no_box and record.keys().isdisjoint(shapes):
+        keys = (*keys, "bbox" if "keypoints" in shapes else "segmentation")
+    if no_box and "bbox" not in keys:
         record.pop("bbox", None)
-    return values_of(record, columns, boxes)
-
-
-def _require(record: Record, keys: Sequence[str]) -> None:
-    for key in keys:
-        if key not in record:
-            raise FaultError(f"{key} is missing", "add it, or use --iou-type bbox")
+    return _values(record, columns, boxes, keys)
 
 
 def has_no_box(record: Record) -> bool:
@@ -296,6 +272,9 @@ def _sides(box: Any, boxes: str) -> tuple[float, float]:
 
 
 def _span(record: Record, key: str) -> bytes:
+    if key not in record:
+        hint = "add it, or use --iou-type bbox" if "bbox" in record else "add it"
+        raise FaultError(f"{key} is missing", hint)
     return json.dumps(record[key]).encode()
 
 
@@ -320,76 +299,3 @@ _READERS: Mapping[str, Callable[[Record, str], Any]] = {
     "span": _span,
 }
 """The function that reads the value of a kind of column."""
-
-
-def as_spans(value: Any) -> tuple[bytes, bytes]:
-    """Return the JSON of a value as `Fields.spans` returns that of one row; none for None."""
-    text = b"" if value is None else json.dumps(value).encode() + b","
-    return text + bytes(128), np.int64(len(text)).tobytes()
-
-
-# --- keypoints
-
-
-def keypoints_of(values: Any, key: str) -> list[float]:
-    """Return the numbers of keypoints, of any count."""
-    if not isinstance(values, list):
-        raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
-    if not values:
-        raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
-    numbers = [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
-    for i, number in enumerate(numbers):
-        if not abs(number) <= FARTHEST:
-            raise FaultError(f"{key}[{i}] is {short_json(values[i])}, expected pixels")
-    return numbers
-
-
-def partial_keypoints(key: str, length: int) -> FaultError:
-    """Return the error for a number of values other than that of triplets."""
-    hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
-    message = f"{key} has {length} values, expected {_KEYPOINTS}"
-    return FaultError(message, hint if length % 2 == 0 else "")
-
-
-# --- segmentations
-
-
-def plain_segmentation(value: Any) -> Any:
-    """Return a record's segmentation as `_spans.pyx` reads it: numbers are floats or integers."""
-    if isinstance(value, dict):
-        return _plain_rle(value)
-    if not isinstance(value, list):
-        raise FaultError(f"segmentation is {short_json(value)}, expected {_SEGMENTATION}")
-    if not value:
-        raise FaultError(f"segmentation is empty, expected {_SEGMENTATION}")
-    rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
-    return [ring for ring in rings if len(ring) >= _MIN_VALUES]
-
-
-def _parse_polygon(index: int, ring: Any) -> list[float]:
-    name = f"segmentation[{index}]"
-    if not isinstance(ring, list):
-        raise FaultError(
-            f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
-        )
-    for i, value in enumerate(ring):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FaultError(f"{name}[{i}] is {short_json(value)}, expected a number")
-        if not abs(value) <= FARTHEST:
-            finite = not isinstance(value, float) or math.isfinite(value)
-            text = short_json(value) if finite else format_infinite(value)
-            raise FaultError(f"{name}[{i}] is {text}, expected pixels")
-    if len(ring) % 2:
-        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
-    if len(ring) < _MIN_VALUES and index == 0:
-        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
-    return [float(value) for value in ring]
-
-
-def _plain_rle(value: dict[str, Any]) -> dict[str, Any]:
-    for key in ("size", "counts"):
-        if key not in value:
-            raise FaultError(f"segmentation has no {key}, expected {_SEGMENTATION}")
-    size, runs = read_rle(value["size"], value["counts"])
-    is_text = isinstance(value["counts"], str)
-    return {"size": size, "counts": value["counts"] if is_text else runs.tolist()}

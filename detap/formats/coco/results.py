@@ -21,8 +21,7 @@ from detap.formats.coco.id_mapping import (
     check_images,
     image_indices,
 )
-from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
-from detap.formats.coco.masks import SegmentationLists
+from detap.formats.coco.outlines import KeypointLists, SegmentationLists, joined_keypoints
 from detap.formats.coco.records import (
     Columns,
     bounds_of,
@@ -72,30 +71,25 @@ class ResultsFile:
         self.only_shapes = ""  # masks or keypoints that all records have instead of a box
         self._polygons: dict[int, list[float]] = {}
         self._has_masks = masks or not keypoints
-        spans = {"keypoints", "poly", *self.keypoints}
-        if self._has_masks:
-            spans.add("segmentation")
-        if masks or keypoints:
-            spans.add("id")
-        kept = ({"segmentation", "id"} if masks else set()) | (
-            {*self.keypoints, "id"} if keypoints else set()
-        )
-        geometries = ("bbox", "poly") if masks else ("bbox", "keypoints", "poly")
+        # Of a missing box, or of all records.
+        self._shapes = ["poly"]
+        self._shapes += ["segmentation"] if self._has_masks else []
+        self._shapes += [] if masks else ["keypoints"]
+        self._required = ("image_id", "category_id", *self.keypoints)
+        kept = {*(("segmentation",) if masks else ()), *self.keypoints}
+        boxless = {"keypoints", *self._shapes} - kept
+        spans = kept | boxless | ({"id"} if kept else set())
         self._columns: Columns = [
-            *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
-            ("file_name", "key"),
-            *(((result_score_key, "score"),) if result_score_key else ()),
+            *(("image_id", "key"), ("category_id", "key")),
             *((name, "span") for name in sorted(spans)),
+            *(("bbox", "box"), ("score", "score"), ("file_name", "key")),
+            *(((result_score_key, "score"),) if result_score_key else ()),
         ]
         self._fields = Fields(
             self._columns,
-            [
-                *(("image_id",), ("category_id",)),
-                (*geometries, *(("segmentation",) if self._has_masks else ())),
-                *((key,) for key in self.keypoints),
-            ],
+            [("bbox", *self._shapes), *((key,) for key in self._required)],
             xyxy=boxes == "xyxy",
-            only_boxless=sorted(spans - kept),
+            only_boxless=sorted(boxless),
         )
         self.fields = (self._fields,)
 
@@ -106,14 +100,14 @@ class ResultsFile:
             result_values,
             columns=self._columns,
             boxes=self.boxes,
-            masks=self.masks,
-            keypoints=self.keypoints,
+            shapes=self._shapes,
+            keys=self._required,
         )
         self._records = RecordList(document, "", fields, read_record)
         self._records.drain = self._drain
         has_ids = self.masks or bool(self.keypoints)
         self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None
-        self._segmentations = SegmentationLists(self._records)
+        self._segmentations = SegmentationLists(self._records, "segmentation")
         keys = {*self.keypoints, "keypoints"}
         self._keypoints = {key: KeypointLists(self._records, key) for key in sorted(keys)}
         first = document.peek()
@@ -163,8 +157,9 @@ class ResultsFile:
         fields = self._fields
         if self.masks or self.has_segmentations:
             self._segmentations.drain()
-        for lists in self._keypoints.values():
-            lists.drain()
+        for key, lists in self._keypoints.items():
+            if fields.holds(key):
+                lists.drain()
         if fields.missing("poly") == fields.rows:
             return
         for row in range(fields.drained, fields.rows):

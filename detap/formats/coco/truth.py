@@ -17,8 +17,7 @@ from detap.formats.coco.columns import (
     only_texts,
     pairs_of_lists,
 )
-from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
-from detap.formats.coco.masks import SegmentationLists
+from detap.formats.coco.outlines import KeypointLists, SegmentationLists, joined_keypoints
 from detap.formats.coco.records import (
     FLAGS,
     LISTS,
@@ -79,7 +78,7 @@ class TruthFile:
         self.info: Any = None
         self._keys: set[str] = set()
         self._repeated: dict[str, list[Name]] = {name: [] for name in _SECTIONS}
-        self._repeated_without_crowd = self._reused_ids = 0
+        self._reused_ids = 0
         self._categories: dict[Name, tuple[int, Record]] = {}
         self._lists: dict[str, list[list[Name] | None]] = {name: [] for name in LISTS}
         self._of_image: Columns = [
@@ -87,27 +86,26 @@ class TruthFile:
             *(("width", "number"), ("height", "number")),
             *((key, "span") for key in LISTS.values()),
         ]
+        shapes = (*(("segmentation",) if masks else ()), *self.keypoints)
+        self._required = ("image_id", "category_id", *(() if masks else ("bbox",)), *shapes)
+        kinds = {
+            **dict.fromkeys(("image_id", "category_id"), "key"),
+            "bbox": "box",
+            **dict.fromkeys(shapes, "span"),
+            "id": "key",
+            "area": "area",
+            **dict.fromkeys(("score", "attributes"), "span"),
+            **dict.fromkeys(FLAGS, "flag"),
+            **({"num_keypoints": "count"} if keypoints else {}),
+        }
         self._of_annotation: Columns = [
-            *(("id", "key"), ("image_id", "key"), ("category_id", "key")),
-            *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
-            *((name, "flag") for name in FLAGS),
-            *((("segmentation", "span"),) if masks else ()),
-            *((key, "span") for key in self.keypoints),
-            *((("num_keypoints", "count"),) if keypoints else ()),
+            *kinds.items(),
             *(((attribute_column(name), name), "span") for name in attributes),
         ]
         self._images = Fields(self._of_image, [("id",)])
-        self._annotations = Fields(
-            self._of_annotation,
-            [
-                *(("image_id",), ("category_id",), ("segmentation" if masks else "bbox",)),
-                *((key,) for key in self.keypoints),
-            ],
-            xyxy=boxes == "xyxy",
-        )
-        read = {"id", "bbox", "area", "attributes", "segmentation", "keypoints", "num_keypoints"}
-        read |= {*self.keypoints, "image_id", "category_id", "score", *FLAGS}
-        self._annotations.each = not read.isdisjoint(attributes)
+        one_each = [(key,) for key in self._required]
+        self._annotations = Fields(self._of_annotation, one_each, xyxy=boxes == "xyxy")
+        self._annotations.each = not kinds.keys().isdisjoint(attributes)
         self.fields = self._images, self._annotations
 
     def read(self, document: Document) -> None:
@@ -139,6 +137,10 @@ class TruthFile:
         """The records of the categories."""
         return [record for _, record in self._categories.values()]
 
+    def location(self, row: int) -> str:
+        """Return the location of a row of the table."""
+        return f"annotations[{self.rows[row]}]"
+
     def image_values(self, key: str) -> dict[Name, Any]:
         """Return a value of the images by id, from reading the file again."""
         return image_values_of(self._document.again(), key)
@@ -151,8 +153,7 @@ class TruthFile:
             annotation_values,
             columns=self._of_annotation,
             boxes=self.boxes,
-            masks=self.masks,
-            keypoints=self.keypoints,
+            keys=self._required,
         )
         self._records = RecordList(document, "annotations", annotations, annotation)
         self._records.drain = self._drain
@@ -160,7 +161,9 @@ class TruthFile:
         self._image_records = RecordList(document, "images", images, image)
         self._image_records.drain = self._drain_lists
         self._category_records = RecordList(document, "categories", categories, self._category)
-        self._segmentations = SegmentationLists(self._records) if self.masks else None
+        self._segmentations = (
+            SegmentationLists(self._records, "segmentation") if self.masks else None
+        )
         self._keypoints = [KeypointLists(self._records, key) for key in self.keypoints]
         return {
             "images": self._image_records,
@@ -218,50 +221,44 @@ class TruthFile:
 
     def columns(self) -> TruthColumns:
         """Return the columns; raise InputError with all problems of the file."""
-        problems, records, fields = self._document.problems, self._records, self._annotations
+        problems, fields = self._document.problems, self._annotations
         for of_key in self._keypoints:
             of_key.finish()
         kept_images = self._kept("images", self._image_records)
-        kept = self._kept("annotations", records)
+        kept = self._kept("annotations", self._records)
         images: list[Any] = list(compress(names_of(self._images, "id"), kept_images))
         self._check_sections()
         image_ids, order = self._sorted("images", images)
         class_ids, _ = self._sorted("categories", list(self._categories))
         problems.raise_any()
-        rows = np.flatnonzero(kept)
-        image = self._indices("images", image_ids, rows)
-        label = self._indices("categories", class_ids, rows)
+        self.rows = np.flatnonzero(kept)
+        image = self._indices("images", image_ids)
+        label = self._indices("categories", class_ids)
         problems.raise_any()
-        every = len(rows) == len(kept)
-        select: Any = slice(None) if every else rows
-
-        def taken(name: str) -> NDArray[Any]:
-            values: NDArray[Any] = fields.take(name)[select]
-            return values
-
         counts = {
             "missing-annotation-ids": fields.missing("id"),
             "annotation-ids-by-image": self._reused_ids,
-            "missing-iscrowd": fields.missing("iscrowd") - self._repeated_without_crowd,
         }
-        box = fields.take("bbox").reshape(-1, 4)
+        box, area, ids = (fields.take(name) for name in ("bbox", "area", "id"))
+        crowd, ignore, group_of = (fields.take(name) for name in FLAGS)
+        counts["missing-area"] = int(np.isnan(area[kept]).sum())
+        counts["missing-iscrowd"] = int(np.isnan(crowd[kept]).sum())
+        box = box.reshape(-1, 4)
         box[np.isnan(box[:, 0])] = NO_BOX
         shapes: dict[str, Any] = {}
         if self._keypoints:
             sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
-            shapes = self._keypoint_columns(select, counts)
-            shapes["width_height"] = sides[select]
+            points = joined_keypoints(self._keypoints)
+            labeled = (points[:, :, 2] > 0).sum(axis=1)
+            if self._counted:
+                numbers = fields.take("num_keypoints")
+                counts["missing-num-keypoints"] = int(np.isnan(numbers[kept]).sum())
+                labeled = np.where(np.isnan(numbers), labeled, numbers)
+            shapes = {"keypoints": points, "no_keypoints": labeled == 0, "width_height": sides}
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
-        area = taken("area")
-        counts["missing-area"] = int(np.isnan(area).sum())
-        new_rows = {row: k for k, row in enumerate(rows.tolist())} if self.rotated else {}
-        self.rotated = {new_rows[row]: self.rotated[row] for row in self.rotated.keys() & new_rows}
-        crowd, ignore, group_of = (taken(name) == 1 for name in FLAGS)
         if self._segmentations is not None:
-            _, masks = self._segmentations.columns()
-            shapes["masks"] = masks if every else masks[kept]
-            shapes["mask"] = np.arange(len(rows), dtype=np.int32)
-        zero = (taken("id") == 0) & (self._reused_ids == 0)  # else ids are not those of pycocotools
+            shapes["mask"], shapes["masks"] = self._segmentations.columns()
+        zero = kept & (ids == 0) & (self._reused_ids == 0)  # else ids are not those of pycocotools
         counts["annotation-id-zero"] = int(zero.sum())
         zero[np.flatnonzero(zero)[:-1]] = False
         image_rows = np.flatnonzero(kept_images)[order].tolist()
@@ -273,44 +270,37 @@ class TruthFile:
                 counts |= more
         sizes = image_sizes(self._images.take("width"), self._images.take("height"))
         table = GroundTruth(
-            image=image[select],
-            label=label[select],
-            corners=corners[select],
-            box_area=box_area[select],
+            image=image,
+            label=label,
+            corners=corners,
+            box_area=box_area,
             images=image_ids,
             image_sizes=sizes[kept_images][order],
             classes=tuple(map(str, class_ids)),
             class_ids=class_ids,
             files=(),
-            area=np.where(np.isnan(area), box_area[select], area),
-            crowd=crowd,
+            area=np.where(np.isnan(area), box_area, area),
+            crowd=crowd == 1,
             difficult=np.zeros(len(crowd), np.bool_),
-            ignore=ignore,
-            group_of=group_of,
+            ignore=ignore == 1,
+            group_of=group_of == 1,
             zero_id=zero,
             listed=listed,
             groups=groups_of(self.categories),
-            extra={name: values[select] for name, values in self.attributes.columns().items()},
+            extra=self.attributes.columns(),
             **shapes,
         )
+        if not kept.all():
+            table = table.select(self.rows).compact()
+            angles = ((k, self.rotated.get(row)) for k, row in enumerate(self.rows.tolist()))
+            self.rotated = {k: degrees for k, degrees in angles if degrees}
         return TruthColumns(
             table,
             class_names=tuple(self._categories[name][1].get("name") for name in class_ids),
             counts=counts,
             records=fields.count,
-            origin=None if every else rows.astype(np.int64),
             repeated=self._repeated,
         )
-
-    def _keypoint_columns(self, select: Any, counts: dict[str, int]) -> dict[str, Any]:
-        """Return the keypoints and which rows have none; add the count of a note."""
-        points = joined_keypoints(self._keypoints)[select]
-        labeled = (points[:, :, 2] > 0).sum(axis=1)
-        if self._counted:
-            numbers = self._annotations.take("num_keypoints")[select]
-            counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
-            labeled = np.where(np.isnan(numbers), labeled, numbers)
-        return {"keypoints": points, "no_keypoints": labeled == 0}
 
     def _kept(self, name: str, records: RecordList) -> NDArray[np.bool_]:
         """Return the rows without those that repeat a record; add problems for equal ids."""
@@ -342,8 +332,6 @@ class TruthFile:
             else:
                 kept[other] = False
                 self._repeated[name].append(identifier)
-                if name == "annotations":
-                    self._repeated_without_crowd += picked[two].get("iscrowd") is None
         return kept
 
     def _check_sections(self) -> None:
@@ -366,15 +354,13 @@ class TruthFile:
         order = sorted(range(len(ids)), key=ids.__getitem__)
         return tuple(ids[k] for k in order), order
 
-    def _indices(
-        self, section: str, known: Sequence[Name], rows: NDArray[np.intp]
-    ) -> NDArray[np.int32]:
+    def _indices(self, section: str, known: Sequence[Name]) -> NDArray[np.int32]:
         """Return the index of each annotation's image or category; add problems for unknown ids."""
         key = {"images": "image_id", "categories": "category_id"}[section]
         ids = Ids(self._annotations, key)
         indices = ids.indices({name: i for i, name in enumerate(known)})
         names = ids.names
-        for row in rows[indices[rows] < 0].tolist():
+        for row in self.rows[indices[self.rows] < 0].tolist():
             name = names[ids.rows[row]]
             self._document.problems.add_here(
                 self._records.location(self._records.number_of(row)),
