@@ -203,8 +203,8 @@ WRONG_RECORDS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"category_id": -1}, "category_id ranges from -1 to -1, but"),
     ],
     DIAMOND: [
-        ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly is [50, 20, 80, 50, 50, 80, 20], exp"),
-        ({"poly": [[50, 20], [80, 50], [50, 80], [20, 50]]}, "[0]: poly is"),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly has 7 values, expected [x1"),
+        ({"poly": [[50, 20], [80, 50], [50, 80], [20, 50]]}, "[0]: poly[0] is [50, 20], expected"),
         ({"poly": None}, "[0]: poly is null, expected [x1, y1, x2, y2, ..., y4]"),
         ({"poly": [50, 20, 80, 50, 50, 80, 20, "x"]}, '[0]: poly[7] is "x", expected a number'),
         ({"poly": [50, 20, 80, 50, 50, 80, 20, 1e300]}, "expected pixels"),

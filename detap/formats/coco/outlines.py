@@ -1,7 +1,6 @@
 """Segmentations and keypoints of COCO records, decoded by `_spans.pyx`."""
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.coco._spans import Outlines
-from detap.formats.coco.records import format_infinite, number_of
+from detap.formats.coco.records import number_of
 from detap.formats.json.document import RecordList, loaded
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -17,82 +16,36 @@ from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats, Integers
 from detap.tables.masks import Masks, read_rle
 
-_KEYPOINTS = "[x, y, v, x, y, v, ...]"
-_SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
 _MIN_VALUES = 6
 """Values of a polygon with an area; pycocotools requires them of the first only."""
 
 
-def _plain_keypoints(values: Any, key: str) -> list[float]:
-    """Return the numbers of keypoints, of any count."""
-    if not isinstance(values, list):
-        raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
-    if not values:
-        raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
-    numbers = [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
+def _pixels(values: list[Any], name: str) -> list[float]:
+    """Return the numbers of a list of coordinates."""
+    numbers = [number_of(f"{name}[{i}]", value) for i, value in enumerate(values)]
     for i, number in enumerate(numbers):
         if not abs(number) <= FARTHEST:
-            raise FaultError(f"{key}[{i}] is {short_json(values[i])}, expected pixels")
+            raise FaultError(f"{name}[{i}] is {short_json(values[i])}, expected pixels")
     return numbers
 
 
-def _partial_keypoints(key: str, length: int) -> FaultError:
-    """Return the error for a number of values other than that of triplets."""
-    hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
-    message = f"{key} has {length} values, expected {_KEYPOINTS}"
-    return FaultError(message, hint if length % 2 == 0 else "")
-
-
-def _plain_segmentation(value: Any, _key: str) -> Any:
-    """Return a record's segmentation as `_spans.pyx` reads it: numbers are floats or integers."""
-    if isinstance(value, dict):
-        return _plain_rle(value)
-    if not isinstance(value, list):
-        raise FaultError(f"segmentation is {short_json(value)}, expected {_SEGMENTATION}")
-    if not value:
-        raise FaultError(f"segmentation is empty, expected {_SEGMENTATION}")
-    rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
-    return [ring for ring in rings if len(ring) >= _MIN_VALUES]
-
-
-def _parse_polygon(index: int, ring: Any) -> list[float]:
-    name = f"segmentation[{index}]"
-    if not isinstance(ring, list):
-        raise FaultError(
-            f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
-        )
-    for i, value in enumerate(ring):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FaultError(f"{name}[{i}] is {short_json(value)}, expected a number")
-        if not abs(value) <= FARTHEST:
-            finite = not isinstance(value, float) or math.isfinite(value)
-            text = short_json(value) if finite else format_infinite(value)
-            raise FaultError(f"{name}[{i}] is {text}, expected pixels")
-    if len(ring) % 2:
-        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
-    if len(ring) < _MIN_VALUES and index == 0:
-        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
-    return [float(value) for value in ring]
-
-
-def _plain_rle(value: dict[str, Any]) -> dict[str, Any]:
-    for key in ("size", "counts"):
-        if key not in value:
-            raise FaultError(f"segmentation has no {key}, expected {_SEGMENTATION}")
-    size, runs = read_rle(value["size"], value["counts"])
-    is_text = isinstance(value["counts"], str)
-    return {"size": size, "counts": value["counts"] if is_text else runs.tolist()}
-
-
 class _Outlines:
-    """The values of a list of records under a key; `plain` checks odd ones."""
+    """The values of a list of records under a key."""
 
-    plain: Any
-    are_keypoints = False
+    expected: str
+    are_lists = True  # of numbers
 
     def __init__(self, records: RecordList, key: str) -> None:
         self._records, self._key = records, key
-        self._outlines = Outlines(keypoints=self.are_keypoints)
+        self._outlines = Outlines(keypoints=self.are_lists)
+
+    def plain(self, value: Any) -> Any:
+        """Return a value as `_spans.pyx` reads it, or raise FaultError."""
+        if not isinstance(value, list):
+            raise FaultError(f"{self._key} is {short_json(value)}, expected {self.expected}")
+        if not value:
+            raise FaultError(f"{self._key} is empty, expected {self.expected}")
+        return _pixels(value, self._key)
 
     def drain(self) -> None:
         """Decode the spans of the next rows."""
@@ -101,7 +54,7 @@ class _Outlines:
         while (row := self._outlines.read(fields.drained, *spans)) >= 0:
             text = b""
             try:
-                text = json.dumps(self.plain(loaded(fields, key, row), key)).encode() + b","
+                text = json.dumps(self.plain(loaded(fields, key, row))).encode() + b","
             except FaultError as error:
                 self._records.fault_of_row(row, error)
             span = text + bytes(128), np.int64(len(text)).tobytes()
@@ -112,7 +65,22 @@ class _Outlines:
 class SegmentationLists(_Outlines):
     """The segmentations of a list of records."""
 
-    plain = staticmethod(_plain_segmentation)
+    expected = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
+    are_lists = False
+
+    def plain(self, value: Any) -> Any:
+        """Return polygons of three points or more, or RLE."""
+        if isinstance(value, list) and value:
+            rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
+            return [ring for ring in rings if len(ring) >= _MIN_VALUES]
+        if not isinstance(value, dict):
+            return super().plain(value)
+        for key in ("size", "counts"):
+            if key not in value:
+                raise FaultError(f"segmentation has no {key}, expected {self.expected}")
+        size, runs = read_rle(value["size"], value["counts"])
+        is_text = isinstance(value["counts"], str)
+        return {"size": size, "counts": value["counts"] if is_text else runs.tolist()}
 
     @property
     def listed(self) -> int:
@@ -130,11 +98,67 @@ class SegmentationLists(_Outlines):
         return mask, masks
 
 
-class KeypointLists(_Outlines):
+def _parse_polygon(index: int, ring: Any) -> list[float]:
+    name = f"segmentation[{index}]"
+    if not isinstance(ring, list):
+        message = f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
+        raise FaultError(message)
+    numbers = _pixels(ring, name)
+    if len(ring) % 2:
+        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
+    if len(ring) < _MIN_VALUES and index == 0:
+        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
+    return numbers
+
+
+class _Points(_Outlines):
+    """The points of a list of records, of `width` numbers each."""
+
+    width: int
+
+    def _take(self) -> NDArray[np.int64]:
+        """Take the numbers; return how many each row has, 0 of refused rows."""
+        rows, _, ends, self._values = self._outlines.columns()
+        self._starts = np.append(0, ends)[np.append(0, rows[:, 3])]
+        lengths: NDArray[np.int64] = np.diff(self._starts)
+        return lengths
+
+    def corners(self, rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """Return those of the rows that have points, and their lowest and highest x and y."""
+        lengths = np.diff(self._starts)
+        given = np.flatnonzero(rows[: len(lengths)] & (lengths > 0))
+        if not len(given):
+            return given, np.zeros((0, 2)), np.zeros((0, 2))
+        points = self._values[np.repeat(rows, lengths)].reshape(-1, self.width)[:, :2]
+        starts = np.append(0, np.cumsum(lengths[given] // self.width)[:-1])
+        low, high = (ufunc.reduceat(points, starts, axis=0) for ufunc in (np.minimum, np.maximum))
+        return given, low, high
+
+
+class Quadrilaterals(_Points):
+    """The corners of oriented boxes."""
+
+    expected = "[x1, y1, x2, y2, ..., y4]"
+    width = 2
+
+    def finish(self) -> None:
+        """Add problems of rows without four corners."""
+        lengths = self._take()
+        for row in np.flatnonzero((lengths > 0) & (lengths != 8)).tolist():
+            message = f"{self._key} has {lengths[row]} values, expected {self.expected}"
+            self._records.fault_of_row(row, FaultError(message))
+        self.rows = np.flatnonzero(lengths)
+
+    def array(self) -> Floats:
+        """Return the corners of `rows`, (M, 8), if there were no problems."""
+        return self._values.reshape(-1, 8)
+
+
+class KeypointLists(_Points):
     """The keypoints of a list of records, under a key."""
 
-    plain = staticmethod(_plain_keypoints)
-    are_keypoints = True
+    expected = "[x, y, v, x, y, v, ...]"
+    width = 3
 
     def finish(self, count: int | None = None, *, pairs: bool = False, same: bool = True) -> None:
         """Add problems; if `same`, rows need `count` keypoints.
@@ -142,9 +166,7 @@ class KeypointLists(_Outlines):
         With `pairs`, rows with a box may have x and y without v, which then is 1.
         """
         records, key = self._records, self._key
-        rows, _, ends, self._values = self._outlines.columns()
-        self._starts = np.append(0, ends)[np.append(0, rows[:, 3])]
-        lengths = np.diff(self._starts)  # 0 of refused rows
+        lengths = self._take()
         self._pairs = np.zeros(len(lengths), np.bool_)
         if pairs and count is not None:
             has_box = ~np.isnan(np.frombuffer(records.fields.bytes_of("bbox")).reshape(-1, 4)[:, 0])
@@ -152,7 +174,9 @@ class KeypointLists(_Outlines):
         counts, rest = np.divmod(lengths, 3)
         is_whole = (lengths > 0) & (rest == 0) & ~self._pairs
         for row in np.flatnonzero((rest > 0) & ~self._pairs).tolist():
-            records.fault_of_row(row, _partial_keypoints(key, lengths[row]))
+            hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
+            message = f"{key} has {lengths[row]} values, expected {self.expected}"
+            records.fault_of_row(row, FaultError(message, "" if lengths[row] % 2 else hint))
         self.count = count if count is not None else next(iter(counts[is_whole].tolist()), 0)
         reference = "in earlier records" if count is None else "as in the ground truth"
         for row in np.flatnonzero(is_whole & (counts != self.count)).tolist() if same else ():
@@ -169,19 +193,6 @@ class KeypointLists(_Outlines):
         points[self._pairs, :, :2] = self._values[of_pairs].reshape(-1, count, 2)
         points[~self._pairs] = self._values[~of_pairs].reshape(-1, count, 3)
         return points
-
-    def extents(self, rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats]:
-        """Return those of the rows that have keypoints, and their bounding boxes, xywh."""
-        lengths = np.diff(self._starts)
-        given = np.flatnonzero(rows[: len(lengths)] & (lengths > 0))
-        if not len(given):
-            return given, np.zeros((0, 4))
-        points = self._values[np.repeat(rows, lengths)].reshape(-1, 3)
-        starts = np.append(0, np.cumsum(lengths[given] // 3)[:-1])
-        low, high = (
-            ufunc.reduceat(points[:, :2], starts, axis=0) for ufunc in (np.minimum, np.maximum)
-        )
-        return given, np.hstack([low, high - low])
 
 
 def joined_keypoints(lists: Sequence[KeypointLists]) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.columns import EXACT, FARTHEST, name_of
+from detap.tables.columns import EXACT, name_of
 from detap.tables.detection import Name
 from detap.tables.notes import BOX_LAYOUTS
 
@@ -89,23 +89,6 @@ def box_of(record: Record, box_format: str = "xywh") -> tuple[float, float, floa
     if not all(map(math.isfinite, (sides[0] * sides[1], *far))):
         raise FaultError(f"bbox {short_json(value)} overflows, expected finite corners and area")
     return x, y, third, fourth
-
-
-def polygon_of(record: Record) -> list[float]:
-    """Return the eight values of a `poly`: the corners of an oriented box."""
-    values = record["poly"]
-    if not isinstance(values, list) or len(values) != 8:
-        raise FaultError(f"poly is {short_json(values)}, expected [x1, y1, x2, y2, ..., y4]")
-    polygon = [number_of(f"poly[{i}]", value) for i, value in enumerate(values)]
-    if not all(abs(value) <= FARTHEST for value in polygon):
-        raise FaultError(f"poly is {short_json(values)}, expected pixels")
-    return polygon
-
-
-def bounds_of(polygon: list[float]) -> tuple[float, float, float, float]:
-    """Return the lowest x and y, and the highest x and y."""
-    x, y = polygon[0::2], polygon[1::2]
-    return min(x), min(y), max(x), max(y)
 
 
 def flag_of(record: Record, key: str) -> bool:

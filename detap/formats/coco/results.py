@@ -21,18 +21,20 @@ from detap.formats.coco.id_mapping import (
     check_images,
     image_indices,
 )
-from detap.formats.coco.outlines import KeypointLists, SegmentationLists, joined_keypoints
+from detap.formats.coco.outlines import (
+    KeypointLists,
+    Quadrilaterals,
+    SegmentationLists,
+    joined_keypoints,
+)
 from detap.formats.coco.records import (
     Columns,
-    bounds_of,
-    polygon_of,
     result_values,
 )
 from detap.formats.coco.truth import NO_BOX
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import Document, Ids, RecordList, loaded, names_of
 from detap.io.json_text import short_json
-from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
 from detap.tables.detection import (
     Detections,
@@ -69,7 +71,6 @@ class ResultsFile:
         self.categories: list[Any] = []
         self.images: list[Any] = []
         self.only_shapes = ""  # masks or keypoints that all records have instead of a box
-        self._polygons: dict[int, list[float]] = {}
         self._has_masks = masks or not keypoints
         # Of a missing box, or of all records.
         self._shapes = ["poly"]
@@ -110,6 +111,7 @@ class ResultsFile:
         self._segmentations = SegmentationLists(self._records, "segmentation")
         keys = {*self.keypoints, "keypoints"}
         self._keypoints = {key: KeypointLists(self._records, key) for key in sorted(keys)}
+        self._quadrilaterals = Quadrilaterals(self._records, "poly")
         first = document.peek()
         if first == "[":
             self._records.read()
@@ -157,17 +159,9 @@ class ResultsFile:
         fields = self._fields
         if self.masks or self.has_segmentations:
             self._segmentations.drain()
-        for key, lists in self._keypoints.items():
+        for key, points in {**self._keypoints, "poly": self._quadrilaterals}.items():
             if fields.holds(key):
-                lists.drain()
-        if fields.missing("poly") == fields.rows:
-            return
-        for row in range(fields.drained, fields.rows):
-            try:
-                if fields.span_of("poly", row):
-                    self._polygons[row] = polygon_of({"poly": loaded(fields, "poly", row)})
-            except FaultError as error:
-                self._records.fault_of_row(row, error)
+                points.drain()
 
     def columns(self, truth: GroundTruth, *, by_name: bool = False) -> Detections:
         """Return the table without files; raise InputError with all problems of the file.
@@ -180,6 +174,7 @@ class ResultsFile:
             alone = self.keypoints == (key,)
             count = keypoints_of(truth) if alone else None
             lists.finish(count, pairs=of_yolo and alone, same=key in self.keypoints)
+        self._quadrilaterals.finish()
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
@@ -208,9 +203,13 @@ class ResultsFile:
         box = fields.take("bbox").reshape(-1, 4)
         if missing:
             self._fill_boxes(box, mask)
-        if missing == len(box) > 0 and not self._polygons:
+        polygons = None
+        if missing == len(box) > 0 and not len(self._quadrilaterals.rows):
             self.only_shapes = "keypoints" if mask is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
+        if len(self._quadrilaterals.rows):
+            polygons = box_polygons(corners)
+            polygons[self._quadrilaterals.rows] = self._quadrilaterals.array()
         points = None
         if self.keypoints:
             points = joined_keypoints([self._keypoints[key] for key in self.keypoints])
@@ -233,7 +232,7 @@ class ResultsFile:
             mask=mask,
             masks=masks,
             keypoints=None if points is None else points[:, :, :2].copy(),
-            polygons=self._quadrilaterals(corners),
+            polygons=polygons,
             notes=(*notes, *score_notes),
         )
         return table
@@ -292,30 +291,14 @@ class ResultsFile:
         if mask is not None:
             box[missing & (mask >= 0)] = NO_BOX
             missing &= mask < 0
-        rows, extents = self._keypoints["keypoints"].extents(missing)
-        box[rows] = extents
-        if self.boxes == "xyxy":
-            box[rows, 2:] += box[rows, :2]
-        of_polygon = missing.copy()
-        of_polygon[rows] = False
-        for row in np.flatnonzero(of_polygon).tolist():
-            x, y, right, bottom = bounds_of(self._polygons[row])
-            far = (right, bottom) if self.boxes == "xyxy" else (right - x, bottom - y)
-            box[row] = x, y, *far
-        if self.boxes == "cxcywh":
-            box[missing, :2] += box[missing, 2:] / 2
+        for points in (self._keypoints["keypoints"], self._quadrilaterals):
+            rows, low, high = points.corners(missing)
+            missing[rows] = False
+            first = low + (high - low) / 2 if self.boxes == "cxcywh" else low
+            box[rows] = np.hstack([first, high if self.boxes == "xyxy" else high - low])
 
     def _where(self, row: int) -> str:
         return self._records.location(self._records.number_of(row))
-
-    def _quadrilaterals(self, corners: Floats) -> Floats | None:
-        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
-        if not self._polygons:
-            return None
-        polygons: Floats = box_polygons(corners)
-        for row, polygon in self._polygons.items():
-            polygons[row] = polygon
-        return polygons
 
     def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
         if not known:
