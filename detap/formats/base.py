@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from detap.errors import InputError, Note, Problem
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder, nearby_folders
-from detap.formats.options import BOX_OPTIONS, Option
+from detap.formats.options import Option
 from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth, Name
 
@@ -20,7 +20,7 @@ class Line(NamedTuple):
     title: str  # in messages
     reader: str  # the subclass of `detap.formats.base.Format`, with its module
     suffixes: tuple[str, ...]
-    options: tuple[Option, ...] = BOX_OPTIONS
+    options: tuple[Option, ...] = ()  # of the format alone, in the catalogue
     heads: tuple[bytes, ...] = ()
     """First bytes after white space, to detect files without a known suffix."""
     fits: Literal["", "folders", "files"] = ""

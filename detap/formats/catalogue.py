@@ -7,43 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
 from detap.errors import UsageError
+from detap.formats import options as opt
 from detap.formats.base import Format, Line
-from detap.formats.options import (
-    ANGLE_UNIT,
-    ATTRIBUTE_FLAGS,
-    BOX,
-    BOX_OPTIONS,
-    CLASS_ATTRIBUTE,
-    CLASS_DESCRIPTIONS,
-    CLASS_NAMES,
-    COLUMNS,
-    DETECTIONS,
-    DIALECT_OPTIONS,
-    DT_CLASS_NAMES,
-    EXTRA_IMAGES,
-    FIRST_CATEGORY_ID,
-    HIERARCHY,
-    IMAGE_LABELS,
-    IMAGE_SET,
-    IMAGE_SIZE,
-    IMAGE_SIZES,
-    LABEL_ATTRIBUTE,
-    LAYOUT,
-    MISSING_RESPONSES,
-    MODEL_VERSION,
-    SCORE_ATTRIBUTE,
-    SHAPES,
-    SPLIT,
-    SUBFOLDERS,
-    TASK,
-    TRUTH,
-    Option,
-)
 from detap.tables.detection import GroundTruth
 from detap.text_input import suggest
 
 _JSON, _LINES, _CSV = ((suffix, f"{suffix}.gz") for suffix in (".json", ".jsonl", ".csv"))
-_SHAPES = (*BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS)
+_SHAPES = (opt.SHAPES, opt.ATTRIBUTE_FLAGS)
+_NAMES = (opt.CLASS_NAMES, opt.DT_CLASS_NAMES)
 
 LINES = (
     Line(
@@ -51,7 +22,7 @@ LINES = (
         "COCO",
         "detap.formats.coco.format.Coco",
         _JSON,
-        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID, SPLIT, SHAPES),
+        (*_NAMES, opt.FIRST_CATEGORY_ID, opt.SPLIT, opt.SHAPES),
         heads=(b"{", b"["),
         subsets=(
             *("annotations/instances_{split}.json", "annotations/person_keypoints_{split}.json"),
@@ -64,7 +35,7 @@ LINES = (
         "VOC",
         "detap.formats.voc.tables.Voc",
         (".xml", ".txt"),
-        (IMAGE_SET, SPLIT, SUBFOLDERS, LAYOUT, *BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
+        (opt.IMAGE_SET, opt.SPLIT, opt.SUBFOLDERS, opt.LAYOUT, *_NAMES),
         heads=(b"<",),
         folders=True,
         subsets=("{split}/*.xml",),
@@ -76,8 +47,8 @@ LINES = (
         "detap.formats.yolo.format.Yolo",
         (".yaml", ".yml", ".data", ".txt"),
         (
-            *(*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, SPLIT),
-            *(IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK, SHAPES),
+            *(*_NAMES, opt.SPLIT, opt.IMAGE_SIZE, opt.IMAGE_SIZES),
+            *(opt.COLUMNS, opt.TASK, opt.SHAPES),
         ),
         fits="files",
         folders=True,
@@ -95,14 +66,14 @@ LINES = (
         "JSON Lines",
         "detap.formats.jsonl.JsonLines",
         _LINES,
-        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+        (*_NAMES, opt.FIRST_CATEGORY_ID),
     ),
     Line(
         "cvat",
         "CVAT",
         "detap.formats.cvat.Cvat",
         (".xml", ".xml.gz"),
-        (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS),
+        (opt.SPLIT, *_SHAPES),
         fits="files",
         pattern=rb".*annotations",
         folders=True,
@@ -113,7 +84,7 @@ LINES = (
         "LabelMe",
         "detap.formats.labelme.LabelMe",
         (".json",),
-        (*_SHAPES, SUBFOLDERS),
+        (*_SHAPES, opt.SUBFOLDERS),
         fits="files",
         pattern=rb'\{.*"(shapes|flags|imageData|imagePath|shape_type)"',
         folders=True,
@@ -123,7 +94,7 @@ LINES = (
         "Label Studio",
         "detap.formats.label_studio.LabelStudio",
         (".json", ".csv"),
-        (*BOX_OPTIONS, SHAPES, MODEL_VERSION),
+        (opt.SHAPES, opt.MODEL_VERSION),
         fits="files",
         pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"|[^\n]*lead_time',
         writes=True,
@@ -142,7 +113,7 @@ LINES = (
         "Inference output",
         "detap.formats.predictions.InferenceOutput",
         (*_JSON, *_LINES),
-        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, IMAGE_SIZES),
+        (*_NAMES, opt.IMAGE_SIZES),
         fits="files",
         pattern=rb'[{\[].*"(relative_coordinates|frame_id|bboxes|boxes|box|labels|predictions)"',
         folders=True,
@@ -152,7 +123,7 @@ LINES = (
         "Open Images",
         "detap.formats.openimages.tables.OpenImages",
         _CSV,
-        (*BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
+        (opt.IMAGE_SIZES, opt.CLASS_DESCRIPTIONS, opt.IMAGE_LABELS, opt.HIERARCHY),
         heads=(b"ImageID,",),
     ),
     Line(
@@ -160,7 +131,7 @@ LINES = (
         "KITTI",
         "detap.formats.kitti.Kitti",
         (".txt",),
-        (IMAGE_SET, *BOX_OPTIONS),
+        (opt.IMAGE_SET,),
         fits="folders",
         folders=True,
     ),
@@ -169,7 +140,7 @@ LINES = (
         "DOTA",
         "detap.formats.dota.Dota",
         (".txt",),
-        (*BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT, SHAPES),
+        (opt.IMAGE_SET, opt.ANGLE_UNIT, opt.SHAPES),
         fits="folders",
         folders=True,
     ),
@@ -178,7 +149,7 @@ LINES = (
         "VisDrone",
         "detap.formats.visdrone.VisDrone",
         (".txt",),
-        (*BOX_OPTIONS, IMAGE_SIZES),
+        (opt.IMAGE_SIZES,),
         fits="folders",
         folders=True,
         inside="annotations",
@@ -188,7 +159,7 @@ LINES = (
         "TensorFlow CSV",
         "detap.formats.tfcsv.TensorFlowCsv",
         _CSV,
-        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, IMAGE_SIZES, SPLIT),
+        (*_NAMES, opt.IMAGE_SIZES, opt.SPLIT),
         fits="files",
         subsets=("{split}/_annotations.csv",),
         writes=True,
@@ -198,7 +169,7 @@ LINES = (
         "CreateML",
         "detap.formats.createml.CreateMl",
         _JSON,
-        (*BOX_OPTIONS, SPLIT),
+        (opt.SPLIT,),
         fits="files",
         pattern=rb'\[.*"annotations"',
         subsets=("{split}/_annotations.createml.json",),
@@ -209,7 +180,7 @@ LINES = (
         "VIA",
         "detap.formats.via.Via",
         (*_JSON, *_CSV),
-        (*_SHAPES, CLASS_ATTRIBUTE),
+        (*_SHAPES, opt.CLASS_ATTRIBUTE),
         fits="files",
         pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes|"(project|file)"\s*:)',
         writes=True,
@@ -219,7 +190,7 @@ LINES = (
         "Datumaro",
         "detap.formats.datumaro.Datumaro",
         _JSON,
-        (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS, SCORE_ATTRIBUTE),
+        (opt.SPLIT, *_SHAPES, opt.SCORE_ATTRIBUTE),
         fits="files",
         pattern=rb'\{.*"categories"\s*:\s*\{',
         subsets=("annotations/{split}.json", "{split}.json"),
@@ -230,7 +201,7 @@ LINES = (
         "Supervisely",
         "detap.formats.supervisely.Supervisely",
         (".json",),
-        (*_SHAPES, SCORE_ATTRIBUTE),
+        (*_SHAPES, opt.SCORE_ATTRIBUTE),
         fits="files",
         pattern=rb'\{.*"objects"',
         folders=True,
@@ -251,7 +222,7 @@ LINES = (
         "CrowdHuman",
         "detap.formats.crowdhuman.CrowdHuman",
         (".odgt", ".odgt.gz", *_LINES, *_JSON),
-        (*BOX_OPTIONS, BOX),
+        (opt.BOX,),
         fits="files",
         pattern=rb'\{.*"(gtboxes|dtboxes)"\s*:',
     ),
@@ -270,7 +241,7 @@ LINES = (
         "SageMaker",
         "detap.formats.sagemaker.SageMaker",
         (".manifest", *_LINES, *_JSON),
-        (*BOX_OPTIONS, LABEL_ATTRIBUTE),
+        (opt.LABEL_ATTRIBUTE,),
         fits="files",
         pattern=rb'\{.*"source-ref"\s*:',
     ),
@@ -279,11 +250,11 @@ LINES = (
         "model answers",
         "detap.formats.responses.format.Responses",
         (*_LINES, *_JSON),
-        (*BOX_OPTIONS, *DIALECT_OPTIONS, MISSING_RESPONSES, IMAGE_SIZES),
+        (*opt.DIALECT_OPTIONS, opt.MISSING_RESPONSES, opt.IMAGE_SIZES),
         fits="files",
         pattern=rb'(\[\s*)?\{.*"response"\s*:',
     ),
-    Line("npz", "detap table", "detap.formats.npz.Npz", (".npz",), ()),
+    Line("npz", "detap table", "detap.formats.npz.Npz", (".npz",)),
 )
 
 
@@ -311,7 +282,13 @@ class _Formats(Mapping[str, Format]):
         return len(self.lines)
 
 
-FORMATS = _Formats(tuple(line._replace(options=(*line.options, EXTRA_IMAGES)) for line in LINES))
+def _with_shared(line: Line) -> Line:
+    """Return a line with the options that formats share; saved tables have known boxes."""
+    boxes = () if line.name == "npz" else opt.BOX_OPTIONS
+    return line._replace(options=(*boxes, *line.options, opt.EXTRA_IMAGES))
+
+
+FORMATS = _Formats(map(_with_shared, LINES))
 
 
 def format_named(name: str) -> Format:
@@ -328,9 +305,9 @@ def default_protocol(ground_truth: GroundTruth) -> str:
     return "coco" if file_format is None else file_format.protocol_of(ground_truth)
 
 
-def options() -> dict[Option, list[Line]]:
+def options() -> dict[opt.Option, list[Line]]:
     """Return the options of all formats, each with its formats."""
-    formats_by_option: dict[Option, list[Line]] = {}
+    formats_by_option: dict[opt.Option, list[Line]] = {}
     for line in FORMATS.lines.values():
         for option in line.options:
             formats_by_option.setdefault(option, []).append(line)
@@ -344,7 +321,7 @@ def check_options(
 ) -> None:
     """Raise UsageError for options that no format of their role has, or else of the other."""
     gt_formats, dt_formats = [*ground_truth], [*detections]
-    by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}
+    by_role = {opt.TRUTH: gt_formats or dt_formats, opt.DETECTIONS: dt_formats or gt_formats}
     for option, supported in options().items():
         formats = [file_format for role in option.roles for file_format in by_role[role]]
         if option.name in names and not any(option in f.options for f in formats):
