@@ -92,7 +92,7 @@ class Lines:
         self.path, self.limits, self.scored = os.fspath(path), limits, scored
         self.problems = RecordProblems(limits.problems, self.path)
         self.attributes = Attributes(attributes)
-        self.faulty: set[int] = set()
+        self.faults: dict[int, FaultError] = {}  # the first of the objects of a line, by row
         self.lines = Fields(
             [
                 *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
@@ -120,14 +120,16 @@ class Lines:
         at = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
         self._size, self._text = len(data), data + b"\n" + bytes(PADDED)
         del data  # one copy is enough
-        while at < self._size and self.objects.rows <= self.limits.records:
+        most = self.limits.records
+        while at < self._size and self.objects.rows <= most:
             at, is_odd = self.lines.read_lines(self._text, at, self.limits.nesting)
             self._read_objects()
-            if is_odd:
+            if is_odd and self.objects.rows <= most:
                 end = self._text.index(b"\n", at)
-                if not self._read_odd(self._text[at:end], self.lines.line):
-                    break
-                at = end + 1
+                at = end + 1 if self._read_odd(self._text[at:end], self.lines.line) else self._size
+        if self.objects.rows > most:
+            line = self.lines.mark_at(self.objects.mark_total - 1)
+            self.problems.at(line, f"line {line}", *self.limits.exceeded)
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
@@ -152,24 +154,16 @@ class Lines:
     def _read_objects(self) -> None:
         """Read the objects of the next rows of lines."""
         lines, objects, nesting = self.lines, self.objects, self.limits.nesting
-        while not objects.read_nested(lines, "objects", nesting) and self._has_room():
-            row = objects.mark_total
-            try:
-                self._append_objects(_objects(loaded(lines, "objects", row)))
-            except FaultError as wrong:
-                self._refuse_row(row, wrong)
-            objects.mark(objects.rows)
-            if not self._has_room():
+        while objects.rows <= objects.most:
+            if objects.read_nested(lines, "objects", nesting) or objects.rows > objects.most:
                 break
+            items: list[Mapping[str, Any]] = []
+            try:
+                items = _objects(loaded(lines, "objects", objects.mark_total))
+            except FaultError as wrong:
+                self.faults[objects.mark_total] = wrong.with_traceback(None)
+            self._append_objects(items)
         self._drain()
-
-    def _has_room(self) -> bool:
-        """Return False, and add a problem, if there are too many objects."""
-        if self.objects.rows <= self.limits.records:
-            return True
-        line = self.lines.mark_at(self.objects.mark_total - 1)
-        self.problems.at(line, f"line {line}", *self.limits.exceeded)
-        return False
 
     def _drain(self) -> None:
         """Read the attributes of the next objects."""
@@ -182,30 +176,29 @@ class Lines:
                 ends = [objects.mark_at(k) for k in range(objects.mark_total)]
                 group = bisect_right(ends, row)
                 first = ends[group - 1] if group else 0
-                self._refuse_row(group, _within(row - first, wrong))
+                self.faults.setdefault(group, _within(row - first, wrong))
         self.lines.drain()
         objects.drain()
 
     def _read_odd(self, line: bytes, number: int) -> bool:
-        """Read a line by `json.loads`; return False if nothing after it is to be read."""
+        """Read a line by `json.loads`; return False for a file of another kind."""
         try:
             text = line.decode()
         except UnicodeDecodeError:
             decode(self._text[: self._size], self.path)
             raise
-        if not text.strip():
-            return True
         try:
-            self._append(self._record(text, number), number)
+            if text.strip():
+                self._append(self._record(text, number), number)
         except NotJsonError as error:
             name, hint = looks_like(self._text[: self._size]) if number == 1 else ("", "")
             if name and name != "JSON Lines":
                 self.problems.add_first("", f"looks like {name}", hint)
                 return False
-            self.problems.at(number, f"line {number}", error.message, error.hint)
+            self._refuse(number, error)
         except FaultError as wrong:
             self._refuse(number, wrong)
-        return self._has_room() if self.objects.mark_total else True
+        return True
 
     def _record(self, text: str, number: int) -> Record:
         faults = Problems(1, "")
@@ -231,18 +224,18 @@ class Lines:
             values["file_name"] = record["file_name"]
         self.lines.append(values)
         self.lines.mark(number)
-        try:
-            self._append_objects(objects)
-        finally:
-            self.objects.mark(self.objects.rows)
-            self._drain()
+        self._append_objects(objects)
+        self._drain()
 
-    def _append_objects(self, objects: list[Mapping[str, Any]]) -> None:
-        for index, item in enumerate(objects):
+    def _append_objects(self, items: list[Mapping[str, Any]]) -> None:
+        """Append the objects of the next row of lines, up to the first fault."""
+        for index, item in enumerate(items):
             try:
                 self.objects.append(self._values(item))
             except FaultError as wrong:
-                raise _within(index, wrong) from None
+                self.faults[self.objects.mark_total] = _within(index, wrong)
+                break
+        self.objects.mark(self.objects.rows)
 
     def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of an object; null is no value."""
@@ -262,20 +255,9 @@ class Lines:
             attribute_column(name): json.dumps(record[name]).encode() for name in names
         }
 
-    def _refuse(self, number: int, error: FaultError) -> None:
-        """Add the first problem of a line."""
-        if number in self.faulty:
-            return
-        self.faulty.add(number)
+    def _refuse(self, number: int, error: FaultError | NotJsonError) -> None:
+        """Add the problem of a line."""
         self.problems.at(number, f"line {number}", error.message, error.hint)
-
-    def _refuse_row(self, row: int, error: FaultError) -> None:
-        """Add a problem of the objects of a line, unless its image has one."""
-        try:
-            self._image(row)
-        except FaultError as first:
-            error = first
-        self._refuse(self.lines.mark_at(row), error)
 
     def _image(self, row: int) -> Name:
         image: Name | None = self.lines.key_of("image_id", row)
@@ -288,15 +270,19 @@ class Lines:
         images: dict[Name, None] = {}
         self.file_names = {}
         for row in range(self.lines.rows):
+            fault = self.faults.get(row)
             try:
                 image = self._image(row)
-                if image in images:
-                    message = f"duplicate image {short_json(image)}"
-                    raise FaultError(message, "keep one line per image")
             except FaultError as wrong:
-                self._refuse(self.lines.mark_at(row), wrong)
+                fault = wrong
+            else:
+                if fault is None and image in images:
+                    message = f"duplicate image {short_json(image)}"
+                    fault = FaultError(message, "keep one line per image")
+                images[image] = None
+            if fault is not None:
+                self._refuse(self.lines.mark_at(row), fault)
                 continue
-            images[image] = None
             name = self.lines.key_of("file_name", row)
             if isinstance(name, str):
                 self.file_names[image] = name
