@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from itertools import groupby
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -37,14 +38,7 @@ from detap.report.model import (
     columns_of,
     name_column,
 )
-from detap.report.numbers import (
-    best_cells,
-    described,
-    fraction,
-    in_column,
-    is_undefined,
-    plain,
-)
+from detap.report.numbers import best_cells, described, fraction, in_column, is_undefined, plain
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.page.pictures import ImageFile, data_uri, thumbnails
@@ -376,15 +370,14 @@ def _trend(block: Block) -> dict[str, Any] | None:
     if len(known) < 2:
         return None
     low, span = min(known), max(known) - min(known)
-    lines: list[list[str]] = [[]]
-    for index, value in enumerate(values):
-        if is_undefined(value):
-            lines.append([])
-            continue
+
+    def point(index: int, value: float) -> str:
         height = (value - low) / span if span else 0.5
-        lines[-1].append(f"{10 + 620 * index / (len(values) - 1):.1f},{110 - 100 * height:.1f}")
+        return f"{10 + 620 * index / (len(values) - 1):.1f},{110 - 100 * height:.1f}"
+
+    groups = groupby(enumerate(values), lambda item: is_undefined(item[1]))
     return {
-        "lines": [line for line in lines if line],
+        "lines": [[point(*item) for item in run] for is_gap, run in groups if not is_gap],
         "low": _number(low, column),
         "high": _number(max(known), column),
     }

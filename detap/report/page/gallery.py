@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from detap.analysis.errors import Errors
 from detap.analysis.examples import worst_images
 from detap.analysis.match_results import MatchResults
-from detap.analysis.row_results import (
-    DETECTION_STATUSES,
-    GROUND_TRUTH_STATUSES,
-    row_results,
-)
+from detap.analysis.row_results import DETECTION_STATUSES, GROUND_TRUTH_STATUSES, row_results
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.escaping import escape
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers

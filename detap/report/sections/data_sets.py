@@ -8,16 +8,7 @@ from detap import metrics
 from detap.analysis.data_sets import DataSets
 from detap.analysis.intervals import Interval
 from detap.errors import Note, UnknownNameError
-from detap.report.fields import (
-    Count,
-    MetricValue,
-    Object,
-    dict_of,
-    each,
-    field,
-    list_of,
-    report_of,
-)
+from detap.report.fields import Count, MetricValue, Object, dict_of, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData

@@ -11,15 +11,7 @@ from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked
 from detap.protocols import Protocol
 from detap.report.fields import ClassId, Count, Object, field, list_of
-from detap.report.model import (
-    Block,
-    Cell,
-    Column,
-    PageSource,
-    Report,
-    columns_of,
-    name_column,
-)
+from detap.report.model import Block, Cell, Column, PageSource, Report, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, names_of_classes, with_totals
 from detap.report.sections.selection import selection_blocks
 

@@ -11,16 +11,7 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import (
-    Count,
-    Empty,
-    Object,
-    dict_of,
-    each,
-    field,
-    list_of,
-    report_of,
-)
+from detap.report.fields import Count, Empty, Object, dict_of, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import exact
 

@@ -50,12 +50,10 @@ def _report(value: Any) -> Report:
     return replace(report, table=_cut(report.table), blocks=tuple(blocks))
 
 
-def _cut(table: Table) -> Table:
-    """Return a table without the rows between the first and last of many."""
-    return table if len(table.rows) <= MOST_ROWS else _ends(table)
-
-
-def _ends(table: Table) -> Table:
+def _cut(table: Table, count: int = 0) -> Table:
+    """Return a table without the rows between the first and last of many; it may lack some."""
+    if max(count, len(table.rows)) <= MOST_ROWS:
+        return table
     between = dict.fromkeys((column.key for column in table.columns), ELLIPSIS)
     return table._replace(rows=(*table.rows[:ENDS], between, *table.rows[-ENDS:]))
 
@@ -78,9 +76,7 @@ def _rows(value: GroundTruth | Detections) -> Report:
     count = len(value)
     # Rows between the ends of a large table are never formatted.
     shown = range(count) if count <= MOST_ROWS else [*range(ENDS), *range(count - ENDS, count)]
-    table = rows_table(value, shown)
-    table = table if len(shown) == count else _ends(table)
-    title = repr(value)
+    table, title = _cut(rows_table(value, shown), count), repr(value)
     # Without rows, only the conclusion is text.
     return Report("", table, title=title if count else "", conclusion="" if count else title)
 
