@@ -167,10 +167,7 @@ IMAGE = {"name": 3, "errors": 1, **dict.fromkeys(KINDS, 0), "missed": 2, "duplic
         (
             Regressions("night", (FALLEN,), None, (IMAGE,), True, False),
             "Regressions and worst images, in slice night",
-            (
-                "class cat: AP 0.5000 -> 0.2500 (7 ground truths)",
-                "image 3: 2 FN",
-            ),
+            ("class cat: AP 0.5000 -> 0.2500 (7 ground truths)", "image 3: 2 FN"),
         ),
         (
             Regressions(None, (), None, (IMAGE,), True, False),

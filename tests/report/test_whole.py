@@ -304,10 +304,7 @@ def test_the_record_is_complete() -> None:
             {"role": "detections", "path": "./runs/dt.json"},
         ],
         "summary": {"AP": 0.5, "AP50": None},
-        "classes": [
-            {**ROW, "why": "<low>", "count": 3},
-            {**OTHER, "AP": None, "count": 4},
-        ],
+        "classes": [{**ROW, "why": "<low>", "count": 3}, {**OTHER, "AP": None, "count": 4}],
         "notes": [
             {
                 "code": "missing-area",

@@ -62,7 +62,7 @@ class _UnusableError(Exception):
     """The reason why an image has no thumbnail."""
 
 
-_Made = tuple[bytes, tuple[int, int]] | _UnusableError | None
+_Made = tuple[bytes, tuple[int, int]] | str | None
 """A thumbnail and the size of its picture, the reason for none, or None without a file."""
 
 
@@ -103,7 +103,7 @@ def thumbnails(
         for number, (image, thumbnail) in enumerate(zip(images, made, strict=True)):
             if thumbnail is None:
                 continue
-            if isinstance(thumbnail, _UnusableError):
+            if isinstance(thumbnail, str):
                 problems.append(f"{escape(image.name)}: {escape(thumbnail)}")
                 continue
             data, size = thumbnail
@@ -126,9 +126,22 @@ def _made(folder: ImageFolder, image: ImageFile) -> _Made:
     """Return the thumbnail of an image, the reason why it has none, or None without a file."""
     try:
         path = _path(folder, image)
-        return None if path is None else _thumbnail(path, image.size)
+        if path is None:
+            return None
+        with os.fdopen(open_regular(path), "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MOST_FILE_BYTES:
+                raise _UnusableError(f"the file is too large ({size / 1e6:.0f} MB)")
+            return _thumbnail(stream, image.size)
     except _UnusableError as error:
-        return error
+        return str(error)
+    except InputError as error:
+        return error.problems[0].message
+    except UnidentifiedImageError:  # whose text has the number of the open file
+        expected = f"expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
+        return f"the picture cannot be read: {expected}"
+    except Exception as error:  # decoders raise any exception on damaged pictures
+        return f"the picture cannot be read: {error}"
 
 
 def any_exists(folder: ImageFolder, images: Iterable[ImageFile]) -> bool:
@@ -211,27 +224,7 @@ def _names(image: ImageFile) -> Iterator[str]:
             yield name + suffix.upper()
 
 
-def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[bytes, tuple[int, int]]:
-    try:
-        descriptor = open_regular(path)
-    except InputError as error:
-        raise _UnusableError(error.problems[0].message) from error
-    with os.fdopen(descriptor, "rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size > MOST_FILE_BYTES:
-            raise _UnusableError(f"the file is too large ({size / 1e6:.0f} MB)")
-        try:
-            return _made_small(stream, annotated)
-        except _UnusableError:
-            raise
-        except UnidentifiedImageError as error:  # whose text has the number of the open file
-            expected = f"expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
-            raise _UnusableError(f"the picture cannot be read: {expected}") from error
-        except Exception as error:  # decoders raise any exception on damaged pictures
-            raise _UnusableError(f"the picture cannot be read: {error}") from error
-
-
-def _made_small(
+def _thumbnail(
     stream: object, annotated: tuple[float, float] | None
 ) -> tuple[bytes, tuple[int, int]]:
     with Image.open(stream, formats=_FORMATS) as picture:

@@ -122,11 +122,12 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         }
         for k, name in enumerate(TYPES)
     ]
-    data: dict[str, Any] = {"errors": {"convention": result.convention, "types": rows}}
+    data: dict[str, Any] = {}
     for suffix, side in (("", result), ("_before", before)):
         by_class = None if side is None else side.average_precision_by_class.tolist()
         data[f"average_precision{suffix}"] = None if side is None else side.average_precision
         data[f"average_precision{suffix}_by_class"] = by_class
+    data["errors"] = {"convention": result.convention, "types": rows}
     return plain(data)  # type: ignore[no-any-return]
 
 

@@ -32,9 +32,7 @@ ConfidentError = Object(
 )
 
 LabelErrorRow = Object(
-    "LabelErrorRow",
-    **_ROW,
-    reason=Literal["missing_annotation", "wrong_label", "never_detected"],
+    "LabelErrorRow", **_ROW, reason=Literal["missing_annotation", "wrong_label", "never_detected"]
 )
 
 DATA = Object(
@@ -121,10 +119,7 @@ def _table(columns: tuple[Column, ...], rows: Sequence[dict[str, Cell]]) -> Tabl
     return Table(columns, tuple(texts))
 
 
-_IMAGES = (
-    *columns_of("name", "image"),
-    *columns_of("count", "false_positives", "false_negatives"),
-)
+_IMAGES = (*columns_of("name", "image"), *columns_of("count", "false_positives", "false_negatives"))
 _BOX = (*columns_of("name", "image", "class"), *columns_of("fraction", "score"))
 _TRUTH = columns_of("name", "ground_truth")
 _IOU = Column("iou", "IoU", "IoU", "fraction")

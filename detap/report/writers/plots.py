@@ -156,8 +156,7 @@ def _name(name: str) -> str:
 
 def _precision_recall(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.linspace(0, 1, 101)
-    line_of = partial(_precision_at, grid)
-    _line_per_class(match_results, result, axes, grid, line_of=line_of)
+    _line_per_class(match_results, result, axes, grid, line_of=_precision_at)
     title = f"Precision and recall at IoU {match_results.iou:.6g}"
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title=title)
     return _LINE_SIZE
@@ -171,8 +170,7 @@ def _precision_at(recalls: Floats, curve: Curve) -> Floats:
 
 def _miss_rate(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
-    line_of = partial(_miss_rate_at, grid)
-    _line_per_class(match_results, result, axes, grid, line_of=line_of, metric="MR-2")
+    _line_per_class(match_results, result, axes, grid, line_of=_miss_rate_at, metric="MR-2")
     title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
     axes.set(yscale="log", ylabel="miss rate", ylim=(0.01, 1), title=title)
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
@@ -188,10 +186,10 @@ def _miss_rate_at(fppi: Floats, curve: Curve) -> Floats:
 
 def _froc(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(1 / 16, 16, 1025)
-    line_of = partial(_recall_at, grid, whole=True)
+    line_of = partial(_recall_at, whole=True)
     _line_per_class(match_results, result, axes, grid, line_of=line_of, metric="CPM")
-    axes.set(ylabel="recall", ylim=(0, 1.02))
-    axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM")
+    title = f"FROC at IoU {match_results.iou:.6g}, with CPM"
+    axes.set(ylabel="recall", ylim=(0, 1.02), title=title)
     names = ("1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16")
     return _over_fppi(axes, grid, {name: 2.0**n for n, name in enumerate(names, -4)})
 
@@ -220,14 +218,14 @@ def _line_per_class(
     axes: "Axes",
     grid: Floats,
     *,
-    line_of: Callable[[Curve], Floats],
+    line_of: Callable[[Floats, Curve], Floats],
     metric: str = "",
 ) -> None:
     """Plot a line per class, named with AP or a metric if they are few, and their mean."""
     iou = result.protocol.iou_thresholds[match_results.threshold]
     curves = [curve for curve in result.curves() if curve.threshold == iou]
     values = result.metric_by_class(f"{metric}@{percent(iou)}") if metric else None
-    lines = [line_of(curve) for curve in curves]
+    lines = [line_of(grid, curve) for curve in curves]
     for curve, line, (color, dashes) in zip(curves, lines, cycle(_LINES), strict=False):
         if len(lines) <= _MOST_CURVES:
             value = curve.average_precision if values is None else values[curve.label]
@@ -265,12 +263,11 @@ def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
 
 def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     sweep = sweeps(match_results).overall
-    kinds: Sequence[tuple[str, Floats, str, Any]] = (
+    for label, values, color, dashes in (
         ("precision", sweep.precision, _BLUE, "--"),
         ("recall", sweep.recall, _ORANGE, "-."),
         ("F1", sweep.f1, "black", "-"),
-    )
-    for label, values, color, dashes in kinds:
+    ):
         # A threshold between two scores keeps the detections from the higher one.
         style = {"color": color, "linestyle": dashes, "label": label}
         axes.step(sweep.score[::-1], values[::-1], where="pre", **style)
@@ -303,11 +300,10 @@ def _confusion(match_results: MatchResults, result: Result, axes: "Axes") -> Siz
     axes.set_yticks(range(size), names)
     title = f"Confusion at IoU {match_results.iou:.6g}"
     axes.set(xlabel="detected as", ylabel="ground truth", title=title)
-    small = 8 if size <= _MOST_NUMBERS else 5
+    centered = {"ha": "center", "va": "center", "fontsize": 8 if size <= _MOST_NUMBERS else 5}
     for row, column in zip(*np.nonzero(matrix), strict=True):
         color = "white" if shown[row, column] > 0.55 else "black"
-        text = str(matrix[row, column])
-        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=small)
+        axes.text(column, row, str(matrix[row, column]), color=color, **centered)
     return 2.2 + 0.28 * size, 1.8 + 0.28 * size
 
 
@@ -320,8 +316,8 @@ def _pairs(match_results: MatchResults, cells: Confusion, axes: "Axes") -> Size:
     ]
     axes.set_yticks(range(len(pairs)), names, fontsize=7)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("misclassified ground truths")
-    axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}")
+    title = f"Largest confusions at IoU {match_results.iou:.6g}"
+    axes.set(xlabel="misclassified ground truths", title=title)
     axes.grid(visible=False, axis="y")
     return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
 

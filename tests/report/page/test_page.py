@@ -454,9 +454,7 @@ def _evaluated(detections: list[dict[str, Any]] | None = None) -> Any:
     images = [entry["id"] for entry in truth["images"]]
     return evaluate(
         GroundTruth.from_arrays(
-            **columns(truth["annotations"]),
-            images=images,
-            classes=list(names.values()),
+            **columns(truth["annotations"]), images=images, classes=list(names.values())
         ),
         Detections.from_arrays(**columns(detections), score=[row["score"] for row in detections]),
     )

@@ -151,10 +151,7 @@ def test_images_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
     assert decoded(
         thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"]
-    ).size == (
-        50,
-        40,
-    )
+    ).size == (50, 40)
 
 
 def test_16_bit_images_are_rescaled(tmp_path: Path) -> None:
