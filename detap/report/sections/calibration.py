@@ -16,8 +16,6 @@ from detap.report.sections.analysis import Analysis
 
 _ERRORS = each(Fraction, "ECE", "MCE", "LaECE")
 
-ClassCalibration = Object("ClassCalibration", name=str, id=ClassId, **_ERRORS)
-
 DATA = Object(
     "CalibrationData",
     "The data of --calibration, by score bin. A bin includes its lower edge, the last one both.",
@@ -26,7 +24,7 @@ DATA = Object(
     edges=list[float],
     count=list_of(Count),
     **each(list_of(Fraction), "confidence", "accuracy"),
-    classes=list_of(ClassCalibration),
+    classes=list_of(Object("ClassCalibration", name=str, id=ClassId, **_ERRORS)),
 )
 
 

@@ -23,13 +23,11 @@ DataSetRow = Object(
     **each(Count, "ground_truths", "detections"),
 )
 
-NamedValue = Object("NamedValue", data_set=str | None, value=MetricValue)
-
 StatisticsEntry = Object(
     "StatisticsEntry",
     "A metric over the data sets where it is defined; it is undefined for those left out.",
     **each(MetricValue, "mean", "median"),
-    **each(NamedValue, "minimum", "maximum"),
+    **each(Object("NamedValue", data_set=str | None, value=MetricValue), "minimum", "maximum"),
     data_sets=Count,
     left_out=list[str],
 )

@@ -21,8 +21,6 @@ ErrorTypeEntry = Object(
 
 ErrorTypes = Object("ErrorTypes", **each(ErrorTypeEntry, *TYPES))
 
-ClassErrors = Object("ClassErrors", name=str, id=ClassId, AP=Fraction, types=ErrorTypes)
-
 DATA = Object(
     "ErrorsData",
     "The types of errors, of --errors.",
@@ -31,7 +29,7 @@ DATA = Object(
     score_threshold=field(float | None, "Minimum score of count_at_score."),
     AP=Fraction,
     types=ErrorTypes,
-    classes=list_of(ClassErrors),
+    classes=list_of(Object("ClassErrors", name=str, id=ClassId, AP=Fraction, types=ErrorTypes)),
 )
 
 

@@ -47,8 +47,6 @@ CombinationsData = Object(
     all=bool,
 )
 
-FieldPair = Object("FieldPair", first=Any, second=Any)
-
 ProtocolRow = Object(
     "ProtocolRow",
     "A protocol that gives the value, or a near one.",
@@ -86,8 +84,6 @@ CauseEntry = Object(
     **each(str, "first", "second"),
 )
 
-RemarksData = Object("RemarksData", messages=list[str])
-
 AttributionData = Object("AttributionData", steps=list_of(StepRow), difference=float)
 
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
@@ -104,13 +100,13 @@ ExplanationReport = report_of(
     selection=field(dict[str, Any], required=False),
     metrics=field(ExplainedMetrics, "Of two protocols or reports.", required=False),
     combinations=field(CombinationsData, required=False),
-    fields=field(dict_of(FieldPair), "Of two protocols.", required=False),
+    fields=field(dict_of(Object("FieldPair", first=Any, second=Any)), required=False),
     steps=field(list_of(StepRow), "Of two protocols.", minItems=1, required=False),
     protocols=field(list_of(ProtocolRow), "Of a search.", required=False),
     search=field(SearchData, required=False),
     contributions=field(list_of(ContributionRow), "Of two reports.", required=False),
     causes=field(dict_of(CauseEntry), "Of two reports.", required=False),
-    remarks=field(RemarksData, required=False),
+    remarks=field(Object("RemarksData", messages=list[str]), required=False),
     attribution=field(AttributionData, "Of two reports.", required=False),
 )
 

@@ -22,8 +22,6 @@ OverallPoint = Object(
     **each(Count, "true_positives", "false_positives", "false_negatives"),
 )
 
-ClassPoint = Object("ClassPoint", **OverallPoint.fields, name=str, id=ClassId)
-
 DATA = Object(
     "OperatingPointData",
     "Precision, recall and F1 of --score-threshold.",
@@ -31,7 +29,7 @@ DATA = Object(
     iou=float,
     overall=field(OverallPoint, "Of the counts of all classes together."),
     macro_F1=Fraction,
-    classes=list_of(ClassPoint),
+    classes=list_of(Object("ClassPoint", **OverallPoint.fields, name=str, id=ClassId)),
 )
 
 _RECALLS = np.arange(101) / 100

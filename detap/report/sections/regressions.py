@@ -30,15 +30,15 @@ RegressionsData = Object(
     "RegressionsData",
     "The classes and images behind gates that did not pass.",
     slice=field(str | None, "The slice, if all of these gates are about one."),
+    classes=field(list_of(RegressedClass), "Of the largest drops; else of the lowest AP."),
     localization_regression=field(
         LocalizationDrop, "The drop of AP by IoU threshold, if mostly at high IoU.", null=True
     ),
-    images_compared=field(bool, "True if the images are compared with an earlier detector."),
-    classes=field(list_of(RegressedClass), "Of the largest drops; else of the lowest AP."),
     images=field(
         list_of(ImageErrorRow),
         "Of the most (or most additional) errors, at the threshold of localization_regression.",
     ),
+    images_compared=field(bool, "True if the images are compared with an earlier detector."),
 )
 
 
@@ -46,13 +46,7 @@ def regressions_block(regressions: Regressions) -> Block:
     """Return the regressions as a block."""
     localization = regressions.localization
     at_iou = "" if localization is None else f" at IoU {localization['worst']['iou']:.6g}"
-    data = {
-        "slice": regressions.slice,
-        "classes": regressions.classes,
-        "localization_regression": localization,
-        "images": regressions.images,
-        "images_compared": regressions.images_compared,
-    }
+    data = RegressionsData(regressions, localization_regression=localization)
     lines = (
         *map(_class_line, regressions.classes),
         *([] if localization is None else [_localization_line(**localization)]),
