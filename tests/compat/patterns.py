@@ -33,19 +33,12 @@ class Package:
 
 @dataclass(frozen=True)
 class Case:
-    """A data set: as files, and as what is in them, made anew at each call; and what is compared.
-
-    Attributes
-    ----------
-    kind : {"bbox", "segm", "keypoints"}
-    by_file : bool
-        Whether patterns that may have the data in any way load the files.
-    """
+    """A data set, as files and as what is in them, made anew at each call."""
 
     truth_file: Path
     results_file: Path
-    kind: str = "bbox"
-    by_file: bool = False
+    kind: str = "bbox"  # or "segm", "keypoints"
+    by_file: bool = False  # patterns that may have the data in any way load the files
 
     @classmethod
     def write(

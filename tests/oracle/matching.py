@@ -34,16 +34,9 @@ def reaches(overlap: float, threshold: float, protocol: Protocol) -> bool:
 def match(
     targets: list[Target], overlaps: list[float], threshold: float, protocol: Protocol
 ) -> MatchResult:
-    """Match one detection to the ground truths of its image and class.
+    """Match one detection to the ground truths of its image and class, in file order.
 
-    Parameters
-    ----------
-    targets : list of Target
-        In file order; the matched one is marked as such.
-    overlaps : list of float
-        IoU of the detection with each of them.
-    threshold : float
-        The IoU threshold.
+    The matched one is marked as such.
     """
     pairs = list(zip(targets, overlaps, strict=True))
     near = [pair for pair in pairs if reaches(pair[1], threshold, protocol)]
@@ -69,19 +62,10 @@ def in_group(
     threshold: float,
     protocol: Protocol,
 ) -> MatchResult:
-    """Match a false positive to the group-of boxes.
+    """Match a false positive to the group-of boxes of its image and class, in file order.
 
-    Parameters
-    ----------
-    outcome : MatchResult
-        The false positive.
-    groups : list of (Target, float)
-        Those of its image and class, in file order, each with the fraction of the detection inside
-    it; the matched one is marked as such.
-    score : float
-        Of the detection; detections come by descending score.
-    threshold : float
-        The required fraction.
+    Each has the fraction of the detection inside it; the matched one is marked as such. Detections
+    come by descending score.
     """
     group = _largest([pair for pair in groups if reaches(pair[1], threshold, protocol)], protocol)
     if group is None:

@@ -2,13 +2,7 @@
 
 
 def covered(overlaps: list[list[float]]) -> list[float]:
-    """Return the IoU at which each ground truth of an image is matched, 0 if unmatched.
-
-    Parameters
-    ----------
-    overlaps : list of list of float
-        By ground truth, then by proposal.
-    """
+    """Return the IoU at which each ground truth of an image is matched, 0 if unmatched."""
     result = [0.0] * len(overlaps)
     truths = set(range(len(overlaps)))
     unused = set(range(len(overlaps[0]))) if overlaps else set()

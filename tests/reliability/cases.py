@@ -93,84 +93,38 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Refused:
-    """Status 2 and a message.
-
-    Attributes
-    ----------
-    file : str
-        The file as the message must name it, as it was given.
-    location : str
-        A regular expression for the location in the file; empty for the whole file.
-    says : str
-        A regular expression for what is wrong, with the value.
-    """
+    """Status 2 and a message: the file as given, and regular expressions for the rest."""
 
     file: str
-    location: str
-    says: str
+    location: str  # in the file; empty for the whole file
+    says: str  # what is wrong, with the value
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Status 0 and these numbers, worked by hand.
-
-    Attributes
-    ----------
-    summary : mapping
-        Metrics of the report's summary; None is undefined.
-    notes : tuple of str
-        Codes of required notes; any other warning is an error.
-    classes : mapping
-        The AP of single classes.
-    """
+    """Status 0 and these numbers, worked by hand; None is undefined."""
 
     summary: Mapping[str, float | None]
-    notes: tuple[str, ...] = ()
-    classes: Mapping[str, float | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # codes of required ones; any other warning is an error
+    classes: Mapping[str, float | None] = field(default_factory=dict)  # the AP of some
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two inputs and the expected outcome of the command.
+    """Two inputs, relative to a folder, and the expected outcome of the command."""
 
-    Attributes
-    ----------
-    row : str
-        A key of :data:`ROWS`.
-    name : str
-        Unique among the cases of its format.
-    format : str
-        ``"coco"`` or ``"voc"``.
-    build : callable
-        Writes the inputs into an empty folder.
-    expect : Refused or Scored
-        The expected outcome.
-    gt, dt : str
-        The inputs, relative to the folder.
-    options : tuple of str
-        Further options of ``detap eval``.
-    iou_type : str
-        The value of ``--iou-type``; boxes if empty.
-    stdin : str
-        A file for standard input.
-    output : str
-        The report.
-    for_peers : bool
-        True if other evaluators can run it too.
-    """
-
-    row: str
-    name: str
-    format: str
-    build: Callable[[Path], None]
+    row: str  # a key of ROWS
+    name: str  # unique among the cases of its format
+    format: str  # "coco" or "voc"
+    build: Callable[[Path], None]  # writes the inputs into an empty folder
     expect: Refused | Scored
     gt: str
     dt: str
     options: tuple[str, ...] = ()
-    iou_type: str = ""
+    iou_type: str = ""  # boxes if empty
     stdin: str = ""
     output: str = "report.json"
-    for_peers: bool = True
+    for_peers: bool = True  # other evaluators can run it too
 
     @property
     def id(self) -> str:

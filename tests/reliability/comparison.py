@@ -63,16 +63,7 @@ def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
 
 
 def judge(case: Case, average_precision: float | None, said: str) -> str:
-    """Return the verdict on a metric, or on the message if there is none.
-
-    Parameters
-    ----------
-    case : Case
-    average_precision : float or None
-        The metric of the run; None if there is none, or if it is undefined.
-    said : str
-        Its stderr, which is not empty where it ended with an error.
-    """
+    """Return the verdict on a metric (None if undefined), or on stderr, if that has an error."""
     failed = bool(said.strip()) and average_precision is None
     if isinstance(case.expect, Scored):
         expected = case.expect.summary["AP"]

@@ -21,21 +21,17 @@ IMAGES = 30
 
 @dataclass
 class Kills:
-    """Outcomes of the kills.
+    """Outcomes of the kills."""
 
-    Attributes
-    ----------
-    reports : Counter
-        How often the report was "old" or "new" afterwards; nothing else may be a key.
-    statuses : Counter
-        How often the process ended with which status; negative for a signal.
-    leftovers : int
-        The number of unfinished files next to the report, with other names.
-    """
+    reports: Counter[str] = field(default_factory=Counter)  # "old" or "new" afterwards
+    statuses: Counter[int] = field(default_factory=Counter)  # negative for a signal
+    leftovers: int = 0  # unfinished files next to the report
 
-    reports: Counter[str] = field(default_factory=Counter)
-    statuses: Counter[int] = field(default_factory=Counter)
-    leftovers: int = 0
+    def clear(self, folder: Path) -> None:
+        """Count and remove unfinished files."""
+        for entry in [*folder.glob("*.tmp")]:
+            self.leftovers += 1
+            entry.unlink()
 
 
 def write_inputs(folder: Path, classes: int = 400) -> None:
@@ -103,18 +99,7 @@ def finish(process: "subprocess.Popen[bytes]") -> bytes:
 
 
 def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SIGKILL) -> Kills:
-    """Kill `count` runs; raise if a report is neither the old nor the new one.
-
-    Parameters
-    ----------
-    folder : Path
-        An empty one.
-    count : int
-    seed : int
-        Of the moments.
-    how : signal
-        What is sent.
-    """
+    """Kill `count` runs in an empty folder; raise if a report is neither the old nor the new."""
     write_inputs(folder)
     report = folder / "report.json"
     versions, seconds = {}, 0.0
@@ -139,10 +124,7 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         # An interrupt before the command line is loaded is shown by Python itself.
         assert b"Traceback" not in said or b"detap/cli/" not in said, said
         now = report.read_bytes() if report.exists() else b""
-        left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
-        kills.leftovers += len(left)
-        for entry in left:
-            entry.unlink()
+        kills.clear(folder)
         if now == versions[after]:
             kills.reports["new"] += 1
             before = after
@@ -184,10 +166,7 @@ def run_writes(folder: Path, count: int, seed: int = 1) -> Kills:
             process.kill()
             process.wait(60)
         kills.statuses[process.returncode] += 1
-        left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
-        kills.leftovers += len(left)
-        for entry in left:
-            entry.unlink()
+        kills.clear(folder)
         now = report.read_bytes()
         if now not in (b"A" * 300_000, b"B" * 900_000):
             raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")

@@ -27,34 +27,16 @@ MEMORY = 0 if SANITIZED else 2 << 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes
-    ----------
-    status : int
-        The exit status; negative for a signal.
-    stdout, stderr : bytes
-        The output.
-    report : bytes or None
-        The content of the report's path; None if there is nothing, or no regular file.
-    new_files : tuple of str
-        Entries of the folder that were not there before.
-    late : bool
-        Whether it was killed after `SECONDS`.
-    seconds : float
-        Of the processor: other work on the machine does not count.
-    peak : int
-        Resident bytes at most.
-    """
-
-    status: int
+    status: int  # negative for a signal
     stdout: bytes
     stderr: bytes
-    report: bytes | None
+    report: bytes | None  # None if there is nothing, or no regular file
     new_files: tuple[str, ...]
-    late: bool
-    seconds: float
-    peak: int
+    late: bool  # killed after SECONDS
+    seconds: float  # of the processor: other work on the machine does not count
+    peak: int  # resident bytes
 
 
 def arguments(case: Case, command: str = "eval") -> list[str]:
@@ -62,16 +44,7 @@ def arguments(case: Case, command: str = "eval") -> list[str]:
     detections = [command, "--format", case.format, "--gt", case.gt, "--dt", case.dt]
     options = [*(("--iou-type", case.iou_type) if case.iou_type else ()), *case.options]
     if command == "compare":
-        return [
-            "compare",
-            "--format",
-            case.format,
-            "--gt",
-            case.gt,
-            *options,
-            case.dt,
-            case.dt,
-        ]
+        return ["compare", "--format", case.format, "--gt", case.gt, *options, case.dt, case.dt]
     if command == "eval" or case.row == "target":
         detections += ["-o", case.output]
     # What only an evaluation takes is no part of an examination.

@@ -14,13 +14,7 @@ KEYPOINTS = 17
 
 
 def case(random: Random, kind: str) -> tuple[Record, list[Record]]:
-    """Return the contents of a ground truth and of a results file.
-
-    Parameters
-    ----------
-    random : Generator
-    kind : {"bbox", "segm", "keypoints"}
-    """
+    """Return the contents of a ground truth and of a results file of bbox, segm or keypoints."""
     images = random.choice(40, random.integers(1, 4), replace=False).tolist()
     scale = float(random.choice([1.0, 6.0, 31 / 3]))
     truths = [
