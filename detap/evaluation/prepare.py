@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from detap.core.arrays import Boxes, Pairs
 from detap.core.matching import UNLIMITED
 from detap.core.overlap import overlaps, paired_overlaps
-from detap.errors import UsageError
+from detap.errors import Note, UsageError
 from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
 from detap.evaluation.overlaps import shapes_of
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.evaluation.regions import in_regions
 from detap.protocols import Protocol
+from detap.protocols.fields import exact
 from detap.tables.columns import check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
@@ -61,33 +62,16 @@ class PreparedTables:
             # IoUs follow that order.
             ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
             detections = detections.select(np.argsort(detections.label, kind="stable"))
-        self.protocol = protocol
-        self.dropped, self.unknown_labels = np.zeros(0, np.bool_), 0
-        self.in_regions = 0, 0
+        self.protocol, self.threads = protocol, threads
+        self.dropped: list[Note] = []  # with the number of rows, also of none
         if not prepared:
-            ground_truth, detections = self._without_regions(ground_truth, detections)
-            self.dropped = dropped_by_condition(detections, protocol)
-            detections = _kept(detections, ~self.dropped)
-            if protocol.unknown_labels == "drop":
-                unknown = detections.label >= len(ground_truth.classes)
-                self.unknown_labels = int(np.count_nonzero(unknown))
-                detections = _kept(detections, ~unknown)
-        self.ground_truth = ground_truth
-        loaded = detections if prepared else _prepare_detections(detections, protocol)
-        self.detections = loaded
-        if protocol.degenerate_boxes == "drop" and not prepared:
-            mask = np.all(loaded.corners[:, 2:] > loaded.corners[:, :2], axis=1)
-            self.detections = _kept(loaded, mask)
-        self.below_min_score = len(detections) - len(loaded)
-        self.degenerate = len(loaded) - len(self.detections)
-        if protocol.max_dets_scope == "dataset" and not prepared:
-            self.detections = _within_dataset_limit(self.detections, protocol)
+            ground_truth, detections = self._drop_rows(ground_truth, detections)
         if protocol.zero_area == "drop":
-            area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
-            ground_truth = _kept(ground_truth, area > 0)
-        self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
-        self.ground_truth = ground_truth
-        self.threads = threads
+            area = shapes_of(ground_truth, detections, protocol, threads).truth_areas()
+            by = f"are dropped by protocol {protocol.name}"
+            note = Note("zero-area-ground-truth-dropped", f"ground truths without area {by}")
+            ground_truth = self._without(area <= 0, ground_truth, note)
+        self.ground_truth, self.detections = ground_truth, detections
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
         self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
@@ -115,18 +99,43 @@ class PreparedTables:
                 f"ground truth lacks them; add them or use {' '.join(options)}"
             )
 
-    def _without_regions(
-        self, ground_truth: GroundTruth, detections: Detections
-    ) -> tuple[GroundTruth, Detections]:
-        """Return the tables without what lies in regions, and objects of excluded classes."""
-        if self.protocol.drop_in_regions:
-            drops = in_regions(ground_truth, detections, self.protocol)
-            ground_truth = _kept(ground_truth, ~drops[0])
-            detections = _kept(detections, ~drops[1])
-            self.in_regions = int(drops[0].sum()), int(drops[1].sum())
-        if self.protocol.excluded_classes:
-            ground_truth = _kept(ground_truth, ~excluded_rows(ground_truth, self.protocol))
-        return ground_truth, detections
+    def _drop_rows(self, truth: GroundTruth, table: Detections) -> tuple[GroundTruth, Detections]:
+        """Return the tables without the rows that the protocol drops, and rounded as it says."""
+        protocol, by = self.protocol, "are dropped by the protocol"
+        if protocol.drop_in_regions:
+            of_truth, of_table = in_regions(truth, table, protocol)
+            regions = f"in regions ({', '.join(dict(protocol.drop_in_regions))}) are dropped"
+            note = Note("ground-truths-in-regions", f"ground truths {regions}")
+            truth = self._without(of_truth, truth, note)
+            note = Note("detections-in-regions", f"detections {regions}")
+            table = self._without(of_table, table, note)
+        if protocol.excluded_classes:
+            truth = _kept(truth, ~excluded_rows(truth, protocol))
+        if protocol.drop_where:
+            note = Note("detections-dropped", f"detections {by}: {protocol.drop_where}")
+            table = self._without(dropped_by_condition(table, protocol), table, note)
+        if protocol.unknown_labels == "drop":
+            message = f"detections of labels that the ground truth lacks {by}"
+            unknown = table.label >= len(truth.classes)
+            table = self._without(unknown, table, Note("unknown-labels-dropped", message))
+        if protocol.min_score is not None:
+            low, text = table.score < protocol.min_score, exact(protocol.min_score)
+            message = f"detections with a score below {text} (protocol's min_score) are dropped"
+            table = self._without(low, table, Note("below-min-score", message))
+        table = _rounded(table, protocol)
+        if protocol.degenerate_boxes == "drop":
+            flat = np.any(table.corners[:, 2:] <= table.corners[:, :2], axis=1)
+            note = Note("degenerate-detections-dropped", f"detections without width or height {by}")
+            table = self._without(flat, table, note)
+        if protocol.max_dets_scope == "dataset":
+            table = _within_dataset_limit(table, protocol)
+        return truth, table
+
+    def _without(self, drop: Flags, table: Table, note: Note) -> Table:
+        """Return a table without some rows, which are noted."""
+        count = int(np.count_nonzero(drop))
+        self.dropped.append(replace(note, count=count, severity="info"))
+        return _kept(table, ~drop) if count else table
 
     def _without_detections(self) -> Flags:
         """Flag the ground truths that lack detections of their class, if those are excluded."""
@@ -332,10 +341,8 @@ def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
     return mask
 
 
-def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
-    """Filter detections by score, and then round them, as the protocol requires."""
-    if protocol.min_score is not None:
-        table = _kept(table, table.score >= protocol.min_score)
+def _rounded(table: Detections, protocol: Protocol) -> Detections:
+    """Return detections with scores and boxes rounded as the protocol requires."""
     if protocol.score_decimals is not None:
         table = replace(table, score=_round_as_text(table.score, protocol.score_decimals))
     if protocol.box_decimals is not None:

@@ -16,7 +16,6 @@ from detap.errors import Note, UsageError
 from detap.evaluation.match import MATCHINGS, scored_classes
 from detap.evaluation.prepare import PreparedTables, excluded_rows
 from detap.protocols import Protocol
-from detap.protocols.fields import exact
 from detap.tables.detection import GroundTruth
 from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
@@ -109,39 +108,18 @@ class EvaluationRun(PreparedTables):
         Runs of other classes yield the same notes, so that their counts can be added.
         """
         truth, protocol = self.ground_truth, self.protocol
-        message = f"detections are dropped by the protocol: {protocol.drop_where}"
-        count = int(np.count_nonzero(self.dropped))
-        yield Note("detections-dropped", message, count, severity="info")
-        message = "detections of labels that the ground truth lacks are dropped by the protocol"
-        yield Note("unknown-labels-dropped", message, self.unknown_labels, severity="info")
-        for code, rows, count in (
-            ("ground-truths-in-regions", "ground truths", self.in_regions[0]),
-            ("detections-in-regions", "detections", self.in_regions[1]),
-        ):
-            message = f"{rows} in regions ({', '.join(dict(protocol.drop_in_regions))}) are dropped"
-            yield Note(code, message, count, severity="info")
+        yield from self.dropped
         if protocol.excluded_classes:
             names = join_names([n for n in protocol.excluded_classes if n in self.classes])
             message = f"detections of classes that protocol {protocol.name} does not evaluate "
             count = int(np.count_nonzero(excluded_rows(self.detections, protocol)))
             yield Note("classes-not-scored", f"{message}({names})", count, severity="info")
-        min_score = exact(protocol.min_score or 0.0)
-        message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
-        yield Note("below-min-score", message, self.below_min_score, severity="info")
-        message = "detections without width or height are dropped by the protocol"
-        yield Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
-        for code, rows, number in (
-            ("zero-area-ground-truth-dropped", "ground truths", self.ground_truths_dropped),
-            ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
-        ):
-            message = f"{rows} without area are dropped by protocol {protocol.name}"
-            yield Note(code, message, int(number), severity="info")
-        message = (
-            "detections of classes not verified for their image are not scored by protocol "
-            f"{protocol.name}, but count for max dets"
-        )
-        unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
-        yield Note("unverified", message, unverified, severity="info")
+        by, without_area = f"by protocol {protocol.name}", int(np.count_nonzero(self.without_area))
+        message = f"detections without area are dropped {by}"
+        yield Note("zero-area-detections-dropped", message, without_area, severity="info")
+        message = f"detections of classes not verified for their image are not scored {by}, but "
+        unverified = int(np.count_nonzero(self.unverified))
+        yield Note("unverified", f"{message}count for max dets", unverified, severity="info")
         if protocol.class_groups != "none":
             ungrouped = [i for i in truth.class_ids if i not in self.groups]
             message = "classes without a frequency group are not in APr, APc, APf"
