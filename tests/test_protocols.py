@@ -111,15 +111,15 @@ def test_metrics_have_bounds() -> None:
 
 
 def test_interpolation_selects_its_recall_grid() -> None:
-    assert VOC.with_interpolation("101-point").recall_grid == "linspace"
-    assert VOC.with_interpolation("11-point").recall_grid == "matlab"
-    assert protocol("voc2012-py").with_interpolation("11-point") == replace(
+    assert VOC.with_changes(interpolation="101-point").recall_grid == "linspace"
+    assert VOC.with_changes(interpolation="11-point").recall_grid == "matlab"
+    assert protocol("voc2012-py").with_changes(interpolation="11-point") == replace(
         protocol("voc2007-py"), name="voc2012-py"
     )
-    assert COCO.with_interpolation("101-point") == COCO
-    assert VOC.with_interpolation("trapezoid-101").recall_grid == "linspace"
+    assert COCO.with_changes(interpolation="101-point") == COCO
+    assert VOC.with_changes(interpolation="trapezoid-101").recall_grid == "linspace"
     # The levels of a mean serve a trapezoid too, where there are as many.
-    single = replace(COCO, recall_grid="float32").with_interpolation("trapezoid-101")
+    single = replace(COCO, recall_grid="float32").with_changes(interpolation="trapezoid-101")
     assert single.recall_grid == "float32"
     assert len(single.recall_levels) == 101
 

@@ -768,10 +768,6 @@ class Protocol(ProtocolBase):
             changes["ignore_flags"] = tuple(flag for flag in flags if flag != "no_keypoints")
         return changes
 
-    def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
-        """Return a copy with another interpolation and a matching recall grid."""
-        return self.with_changes(interpolation=interpolation)
-
     def _grid_of(self, interpolation: Interpolation) -> Any:
         """Return the recall grid of another interpolation."""
         if _LEVELS.get(self.interpolation) == _LEVELS.get(interpolation):

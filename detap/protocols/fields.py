@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf, nan
 from struct import pack, unpack
@@ -673,14 +674,10 @@ def protocol_field(
     return field(default=default, compare=compared, metadata=metadata)
 
 
-_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
-
-
+@cache
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    if protocol not in _FIELDS:
-        _FIELDS[protocol] = tuple(_declared(item) for item in fields(protocol) if item.metadata)
-    return _FIELDS[protocol]
+    return tuple(_declared(item) for item in fields(protocol) if item.metadata)
 
 
 def _declared(item: "Field[Any]") -> ProtocolField:

@@ -172,7 +172,7 @@ def test_removing_a_detection_matched_to_a_crowd_changes_nothing(case: Case) -> 
 
 @given(cases(), presets, st.sampled_from(get_args(Interpolation)))
 def test_ap_is_in_0_1_or_undefined(case: Case, protocol: Protocol, how: Interpolation) -> None:
-    result = run(case, protocol.with_interpolation(how))
+    result = run(case, protocol.with_changes(interpolation=how))
     for values in (result.average_precision, result.precision, result.recall):
         defined = values[~np.isnan(values)]
         # Eleven elevenths sum to one ulp more than 1, in voc_eval as here.
