@@ -731,7 +731,11 @@ class Protocol(ProtocolBase):
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
         if "interpolation" in changes and "recall_grid" not in changes:
-            changes["recall_grid"] = self._grid_of(changes["interpolation"])
+            interpolation = changes["interpolation"]
+            if _LEVELS.get(self.interpolation) != _LEVELS.get(interpolation):
+                grid = _GRIDS.get(interpolation, self.recall_grid)
+                of_py_faster_rcnn = interpolation == "11-point" and self.strict_iou
+                changes["recall_grid"] = "arange" if of_py_faster_rcnn else grid
         if "ignore_flags" in changes and "crowd_flags" not in changes:
             ignored = set(changes["ignore_flags"])
             changes["crowd_flags"] = tuple(flag for flag in self.crowd_flags if flag in ignored)
@@ -767,14 +771,6 @@ class Protocol(ProtocolBase):
             flags = self.ignore_flags
             changes["ignore_flags"] = tuple(flag for flag in flags if flag != "no_keypoints")
         return changes
-
-    def _grid_of(self, interpolation: Interpolation) -> Any:
-        """Return the recall grid of another interpolation."""
-        if _LEVELS.get(self.interpolation) == _LEVELS.get(interpolation):
-            return self.recall_grid
-        if interpolation == "11-point" and self.strict_iou:
-            return "arange"  # py-faster-rcnn has both
-        return _GRIDS.get(interpolation, self.recall_grid)
 
     def threshold_index(self, threshold: float) -> int | None:
         """Return the index of an IoU threshold, or None if it is not among them.

@@ -1,8 +1,8 @@
 """Declaration of protocol fields, from which checks, options, signature, schema and docs derive."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf, nan
 from struct import pack, unpack
@@ -563,7 +563,7 @@ class Areas(Kind):
             return ALL_AREAS
         name, _, ends = text.partition("=")
         low, between, high = ends.partition(":" if ":" in ends else "-")
-        if not (_is_name(name) and between):
+        if not (re.fullmatch(r"\w[\w.+-]*", name) and between):
             known = ", ".join(self.named)
             raise ValueError(f"{text!r} is not name=low:high or one of {known}, all")
         if name == "all":
@@ -636,12 +636,6 @@ def _listed(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _is_name(text: str) -> bool:
-    return text[:1].replace("_", "a").isalnum() and all(
-        letter.isalnum() or letter in "_.+-" for letter in text
-    )
-
-
 # --- fields
 
 
@@ -674,10 +668,14 @@ def protocol_field(
     return field(default=default, compare=compared, metadata=metadata)
 
 
-@cache
+_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
+
+
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    return tuple(_declared(item) for item in fields(protocol) if item.metadata)
+    if protocol not in _FIELDS:
+        _FIELDS[protocol] = tuple(_declared(item) for item in fields(protocol) if item.metadata)
+    return _FIELDS[protocol]
 
 
 def _declared(item: "Field[Any]") -> ProtocolField:
