@@ -75,7 +75,18 @@ def mismatch_notes_of(result: Result) -> tuple[Note, ...]:
     needed = needed_mismatch_checks(result)
     if needed is None:
         return ()
-    notes = _sampled_notes(result.ground_truth, result.detections, *needed)
+    truth, detections = result.ground_truth, result.detections
+    low_classes, mean, check_format = needed
+    try:
+        if mean < _LOW:
+            notes = mismatch_notes(truth, detections)
+        else:
+            notes = misread(truth, detections) if check_format else []
+            if not notes and len(low_classes) >= _FEWEST:
+                selected = truth.select(np.isin(truth.label, low_classes))
+                notes = list(exchanged_classes(Sample(selected, detections)))
+    except MemoryError:  # the metrics do not depend on the notes
+        return ()
     codes = {note.code for note in result.notes}
     return tuple(note for note in notes if not _is_known(note.code, codes))
 
@@ -96,26 +107,6 @@ def needed_mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, boo
     if not check_format and len(low_classes) < _FEWEST:
         return None
     return low_classes, mean, check_format
-
-
-def _sampled_notes(
-    truth: GroundTruth,
-    detections: Detections,
-    low_classes: NDArray[np.intp],
-    mean: float,
-    check_format: bool,
-) -> list[Note]:
-    """Return the mismatch notes; none if memory is short."""
-    try:
-        if mean < _LOW:
-            return mismatch_notes(truth, detections)
-        notes = misread(truth, detections) if check_format else []
-        if not notes and len(low_classes) >= _FEWEST:
-            selected = truth.select(np.isin(truth.label, low_classes))
-            notes = list(exchanged_classes(Sample(selected, detections)))
-    except MemoryError:  # the metrics do not depend on the notes
-        return []
-    return notes
 
 
 def _beyond_images(result: Result) -> bool:
