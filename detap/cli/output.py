@@ -62,18 +62,13 @@ class Outputs:
         )
         stdout = to_stdout[0] or stdout if to_stdout else stdout
         outputs = cls(stdout, files, tuple(inputs), bool(output_format or to_stdout))
-        if subject:
-            outputs._check_formats(subject, formats, hint)
+        for writer in outputs.writers:
+            if subject and writer.name not in formats:
+                raise UsageError(
+                    f"{subject} cannot be written as {writer.name}; use {', '.join(formats)}{hint}"
+                )
         outputs._check([*(path for _, path in files), *extra_files])
         return outputs
-
-    def _check_formats(self, subject: str, formats: Sequence[str], hint: str) -> None:
-        for writer in self.writers:
-            if writer.name not in formats:
-                accepted = ", ".join(formats)
-                raise UsageError(
-                    f"{subject} cannot be written as {writer.name}; use {accepted}{hint}"
-                )
 
     def _check(self, paths: Sequence[str]) -> None:
         for path in paths:

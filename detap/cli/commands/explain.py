@@ -1,6 +1,6 @@
 """``detap explain``: explain a metric or a difference between metrics."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -123,12 +123,16 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     if reports and len(reports) != 2:
         raise UsageError(f"expected two reports, got {len(reports)}")
     if requested[1] and None in ends:
-        missing = ("--from", "--to")[ends.index(None)]
-        raise UsageError(f"{missing} is missing; --from and --to are used together")
+        lacking = ("--from", "--to")[ends.index(None)]
+        raise UsageError(f"{lacking} is missing; --from and --to are used together")
     changes = changes_from(options, Protocol)
-    if reports and _on_command_line(changes):
+    source_of = click.get_current_context().get_parameter_source
+    if reports and ParameterSource.COMMANDLINE in map(source_of, changes):
         raise UsageError("reports contain their protocols; remove the protocol options")
-    inputs = _inputs(options, needed=not reports)
+    missing = [side for side in ("gt", "dt") if not options[side]]
+    if missing and (not reports or len(missing) == 1):
+        raise UsageError(f"--{missing[0]} is missing; explain needs ground truth and detections")
+    inputs = None if missing else Inputs.from_options(options)
     sources = [*reports, *(() if inputs is None else inputs.paths())]
     outputs = Outputs.from_options(options, sources, subject="an explanation")
     if reports:
@@ -158,19 +162,6 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     else:
         inputs = inputs.for_protocols(*scored, digests=True)
         _explain((inputs, outputs), explain, options, session)
-
-
-def _inputs(options: dict[str, Any], *, needed: bool) -> Inputs | None:
-    missing = [side for side in ("gt", "dt") if not options[side]]
-    if missing and (needed or len(missing) == 1):
-        raise UsageError(f"--{missing[0]} is missing; explain needs ground truth and detections")
-    return None if missing else Inputs.from_options(options)
-
-
-def _on_command_line(names: Iterable[str]) -> bool:
-    """Return True if any option was given on the command line."""
-    source = click.get_current_context().get_parameter_source
-    return any(source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
 def _report(path: str) -> dict[str, Any]:

@@ -166,7 +166,8 @@ def retrieval(session: Session, /, **options: Any) -> int:
     default = "ir_measures" if "run" in source.roles else "retrieval"
     protocol = protocol_from(options, Retrieval, default)
     outputs = _outputs(options, source, gates)
-    names = _metric_names(options["measures"])
+    listed = (name.strip() for value in options["measures"] for name in value.split(","))
+    names = [*filter(None, listed)] or None
     select_metrics(protocol, names)  # raise errors in names before reading
     session.print_time("starting")
     session.start_progress("Reading")
@@ -180,9 +181,12 @@ def retrieval(session: Session, /, **options: Any) -> int:
     session.print_time("ranking")
     earlier = None
     if gates.baseline_detections is not None:
-        earlier_result = score(source.read(gates.baseline_detections))
-        _require_same_queries(result, earlier_result, gates.baseline_detections)
-        earlier = _ranked(retrieval_report(earlier_result), earlier_result)
+        before = score(source.read(gates.baseline_detections))
+        if result.queries != before.queries or (result.relevant != before.relevant).any():
+            hint = "use a ranking of the same data"
+            message = "has other queries or relevant items"
+            raise InputError(Problem(gates.baseline_detections, "", message, hint))
+        earlier = _ranked(retrieval_report(before), before)
     objectives = None
     if options["losses"] or options["batches"]:
         session.start_progress("Computing losses")
@@ -391,17 +395,6 @@ def _refuse_unused(given: Sequence[str], table: Run | Gallery) -> None:
 def _ranked(report: Report, result: RetrievalResult | None = None) -> Ranked:
     unit = "query" if report.kind == "retrieval" else "class"
     return Ranked(report.summary, report.table.rows, unit, result)
-
-
-def _metric_names(values: tuple[str, ...]) -> list[str] | None:
-    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
-    return names or None
-
-
-def _require_same_queries(current: RetrievalResult, baseline: RetrievalResult, path: str) -> None:
-    if current.queries != baseline.queries or (current.relevant != baseline.relevant).any():
-        hint = "use a ranking of the same data"
-        raise InputError(Problem(path, "", "has other queries or relevant items", hint))
 
 
 def _labels_digest(table: Run | Gallery | Samples) -> str:
