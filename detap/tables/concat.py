@@ -74,7 +74,10 @@ def join_detections(
     """Concatenate the detections of several inputs."""
     if len(tables) == 1:
         return tables[0]
-    _refuse_some_without_scores(tables)
+    first = {table.has_scores: table.path for table in reversed(tables) if len(table)}
+    if len(first) == 2:
+        message = f"records have no score, but those of {first[True]} have one"
+        raise InputError(Problem(first[False], "", message, "give all inputs scores, or none"))
     if not merge_images:
         # A table may list every image of the ground truth; only images with rows matter.
         _refuse_shared(tables, [images_seen(table) for table in tables])
@@ -93,18 +96,12 @@ def join_detections(
         without_scores=not any(table.has_scores for table in tables),
         responses=reduce(ResponseCounts.joined, responses) if responses else None,
     )
-    if not _interleave(joined.image, tables):
+    ends = np.cumsum([len(table) for table in tables])[:-1]
+    chunks = [chunk for chunk in np.split(joined.image, ends) if len(chunk)]
+    if all(before.max() <= after.min() for before, after in pairwise(chunks)):
         return joined
     by_image = joined.select(np.argsort(joined.image, kind="stable"))
     return replace(by_image, notes=(*joined.notes, INTERLEAVED))
-
-
-def _refuse_some_without_scores(tables: Sequence[Detections]) -> None:
-    """Raise InputError if one input has scores, and another has none."""
-    first = {table.has_scores: table.path for table in reversed(tables) if len(table)}
-    if len(first) == 2:
-        message = f"records have no score, but those of {first[True]} have one"
-        raise InputError(Problem(first[False], "", message, "give all inputs scores, or none"))
 
 
 def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
@@ -115,13 +112,6 @@ def align_classes(first: Detections, second: Detections) -> tuple[Detections, De
     common: dict[str, Any] = {"class_ids": ids, "classes": tuple(map(named.__getitem__, ids))}
     label = reindexed(second.label, second.class_ids, ids)
     return replace(first, **common), replace(second, label=label, **common)
-
-
-def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
-    """Return True if an input has an image before the last one of an input before it."""
-    ends = np.cumsum([len(table) for table in tables])[:-1]
-    chunks = [chunk for chunk in np.split(image, ends) if len(chunk)]
-    return any(first.max() > second.min() for first, second in pairwise(chunks))
 
 
 def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
@@ -232,9 +222,12 @@ def _lists(
     merged = {}
     for name in tables[0].listed:
         if all(name in table.listed for table in tables):
-            pairs = [(*table.listed[name].T, table) for table in tables]
-            image = _reindexed([(image, table.images) for image, _, table in pairs], images)
-            label = _reindexed([(label, table.class_ids) for _, label, table in pairs], ids)
+            image = _reindexed(
+                [(table.listed[name][:, 0], table.images) for table in tables], images
+            )
+            label = _reindexed(
+                [(table.listed[name][:, 1], table.class_ids) for table in tables], ids
+            )
             merged[name] = np.unique(np.stack([image, label], axis=1), axis=0)
     return merged
 

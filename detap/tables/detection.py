@@ -538,8 +538,8 @@ class Detections(_Table):
         """
         from detap.tables import npz
 
-        header, columns = npz.load(path, limits)
         try:
+            header, columns = npz.load(path, limits)
             return cls(
                 **columns,
                 **{name: header[name] for name in ("images", "classes", "class_ids")},
@@ -593,8 +593,8 @@ class Detections(_Table):
         ids = known_ids + tuple(self.class_ids[number] for number in added)
         return replace(
             self,
-            image=image[self.image] if len(self) else self.image,
-            label=indices_in(self.class_ids, ids)[self.label] if len(self) else self.label,
+            image=image[self.image],
+            label=indices_in(self.class_ids, ids)[self.label],
             images=images,
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
@@ -608,7 +608,7 @@ class Detections(_Table):
         notes = [note for note in self.notes if note.code != "unknown-classes"]
         return replace(
             self,
-            label=indices_in(class_ids, distinct)[self.label] if len(self) else self.label,
+            label=indices_in(class_ids, distinct)[self.label],
             images=images,
             classes=tuple(own.get(name, str(name)) for name in distinct),
             class_ids=distinct,

@@ -113,19 +113,12 @@ def save(path: Path, columns: Mapping[str, Column], header: Mapping[str, Any]) -
 
 
 def load(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what :func:`save` wrote: the header and the columns, checked."""
-    name = str(path)
-    header, columns = decode(read_bytes(path, limits), _KIND, name, limits)
-    try:
-        names = {
-            "images": names_of(header["images"]),
-            "class_ids": names_of(header["class_ids"]),
-            "classes": tuple(map(str, header["classes"])),
-        }
-        _check(columns, {key: len(values) for key, values in names.items()}, name, limits)
-    except (KeyError, TypeError, ValueError) as error:
-        refuse(name, f"is damaged: {type(error).__name__}: {error}")
-    return {**header, **names}, columns
+    """Read what :func:`save` wrote, checked; KeyError, TypeError or ValueError: it is damaged."""
+    header, columns = decode(read_bytes(path, limits), _KIND, str(path), limits)
+    header["images"], header["class_ids"] = map(names_of, (header["images"], header["class_ids"]))
+    header["classes"] = tuple(map(str, header["classes"]))
+    _check(columns, header, str(path), limits)
+    return header, columns
 
 
 def names_of(values: Sequence[Any]) -> tuple[Name, ...]:
@@ -136,13 +129,13 @@ def names_of(values: Sequence[Any]) -> tuple[Name, ...]:
 
 
 def _check(
-    columns: Mapping[str, Any], counts: Mapping[str, int], path: str, limits: Limits
+    columns: Mapping[str, Any], header: Mapping[str, Any], path: str, limits: Limits
 ) -> None:
     """Raise InputError if a column has other values than tables have."""
     rows = len(columns["image"])
     if rows > limits.records:
         refuse(path, *limits.exceeded)
-    if counts["classes"] != counts["class_ids"]:
+    if len(header["classes"]) != len(header["class_ids"]):
         refuse(path, "is damaged: classes and class_ids differ in length")
     if ("mask" in columns) != ("masks" in columns):
         refuse(path, "is damaged: only one of mask and masks is there")
@@ -157,9 +150,12 @@ def _check(
             check_scores(column, lambda row: (path, f"row {row}"))
         elif dtype is np.float64 and not np.isfinite(column).all():
             refuse(path, f"is damaged: {name} has values that are not finite")
-    sizes = {"image": counts["images"], "label": counts["classes"]}
-    for name, count in {**sizes, "mask": len(columns.get("masks", ()))}.items():
-        check_indices(name, columns.get(name), count, path)
+    for name, entries in (
+        ("image", header["images"]),
+        ("label", header["classes"]),
+        ("mask", columns.get("masks", ())),
+    ):
+        check_indices(name, columns.get(name), len(entries), path)
 
 
 def check_indices(name: str, column: NDArray[Any] | None, count: int, path: str) -> None:
