@@ -104,26 +104,23 @@ class Inputs:
             raise UsageError("no input: use --gt, --dt, or both")
         file_format = options.pop("file_format")
         names = [options.pop(option) or file_format for option in ("gt_format", "dt_format")]
-        reading = {
+        reading: dict[str, Any] = {
             option.name: value
             for option in format_options()
             if (value := options.pop(option.name)) is not None
         }
-        common: dict[str, Any] = {"as_is": True} if options.pop("as_is") else {}
-        if (missing_scores := options.pop(MISSING_SCORES)) is not None:
-            common[MISSING_SCORES] = missing_scores
-        merge_images = options.pop("merge_images")
-        class_map = options.pop("class_map", None)
-        if class_map is not None:
+        if (class_map := options.pop("class_map", None)) is not None:
             class_map = class_map_of(class_map)
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
         dt_format = None if names[1] is None else format_named(names[1])
         gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        settings = dt_format, merge_images, class_map
-        inputs = cls(gt_format, gt, dt, {**reading, **common}, *settings)
+        inputs = cls(gt_format, gt, dt, reading, dt_format, options.pop("merge_images"), class_map)
         check_options(reading, [gt_format], map(inputs.format_of, dt))
+        reading |= {"as_is": True} if options.pop("as_is") else {}
+        if (missing_scores := options.pop(MISSING_SCORES)) is not None:
+            reading[MISSING_SCORES] = missing_scores
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
         reading["limits"] = Limits(
@@ -133,7 +130,7 @@ class Inputs:
             any_classes=class_map is not None,
             drop_extra_images=_names_images(options.get("images")),
         )
-        return replace(inputs, gt=gt, dt=dt, reading={**reading, **common})
+        return replace(inputs, gt=gt, dt=dt)
 
     def protocol(self, options: dict[str, Any]) -> Protocol:
         """Remove the protocol options from `options`; the format has the default preset."""
