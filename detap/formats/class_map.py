@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -40,7 +40,6 @@ _OF_CLASSES = (
 )
 
 _IGNORED = "ignore-without-effect"
-_ROWS = {GT: "ground truth", DT: "detection"}
 _LISTED = 5
 
 
@@ -63,8 +62,9 @@ Rules = Mapping[str, Rule]
 class ClassMap(NamedTuple):
     """The rules of a class map, by class."""
 
-    gt: Rules
-    dt: Rules
+    both: Rules  # the same for both sides
+    gt: Rules  # the others of the ground truth
+    dt: Rules  # the others of the detections
     rest: str  # of `RESTS`
     path: str  # for messages
 
@@ -73,53 +73,53 @@ class ClassMap(NamedTuple):
         """Parse a map as in its file: rules by class, and tables ``gt`` and ``dt`` of them."""
         if not isinstance(record, Mapping):
             _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
-        of_side = {k: v for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
-        common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
-        gt_rules, dt_rules = of_side.get(GT, {}), {**of_side.get(DT, {})}
-        rest = dt_rules.pop("rest") if isinstance(dt_rules.get("rest"), str) else RESTS[0]
+        of_side = {k: {**v} for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
+        own = of_side.get(DT, {})
+        rest = own.pop("rest") if isinstance(own.get("rest"), str) else RESTS[0]
         if rest not in RESTS:
             hint = f'use {", ".join(RESTS)}; a class of that name is rest = {{ to = "{rest}" }}'
             _refuse(path, "[dt] rest", f"is {rest!r}", hint)
-        gt = common | {k: _rule(path, GT, k, v) for k, v in gt_rules.items()}
-        dt = common | {k: _rule(path, DT, k, v) for k, v in dt_rules.items()}
+        common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
+        gt, dt = (
+            common | {k: _rule(path, side, k, v) for k, v in of_side.get(side, {}).items()}
+            for side in (GT, DT)
+        )
         if not (gt or dt) and rest == RESTS[0]:
             _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
-        return cls(gt, dt, rest, path)
-
-    def parts(self) -> tuple[Rules, Rules, Rules]:
-        """Return the rules that are the same for both sides, and the others of each side."""
-        both = {name: rule for name, rule in self.gt.items() if self.dt.get(name) == rule}
-        gt, dt = ({k: r for k, r in own.items() if k not in both} for own in (self.gt, self.dt))
-        return both, gt, dt
+        both = {name: rule for name, rule in gt.items() if dt.get(name) == rule}
+        gt, dt = ({k: r for k, r in rules.items() if k not in both} for rules in (gt, dt))
+        return cls(both, gt, dt, rest, path)
 
     @property
     def text(self) -> str:
         """The meaning of the map as JSON, for reports; a file of this content is the same map."""
         both, gt, dt = (
-            {name: rule.as_written(name) for name, rule in rules.items()} for rules in self.parts()
+            {name: rule.as_written(name) for name, rule in rules.items()} for rules in self[:3]
         )
         if self.rest != RESTS[0]:
             dt["rest"] = self.rest
         record = both | ({GT: gt} if gt else {}) | ({DT: dt} if dt else {})
         return json.dumps(record, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
-    def unnamed(self, names: Iterable[str]) -> set[str]:
-        """Return the classes of detections that no rule maps, or maps to."""
-        return {*names}.difference(self.dt, (rule.to for rule in self.dt.values()))
-
-    def rules(self, side: str, names: Sequence[str]) -> list[Rule]:
-        """Return the rule of each class of a side."""
-        own = self.gt if side == GT else self.dt
-        drops = side == DT and self.rest == DROPPED
-        dropped = self.unnamed(names) if drops else ()
-        return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
+    def of_classes(self, table: GroundTruth | Detections) -> list[Rule]:
+        """Return the rule of each class of a table; raise InputError if it needs one."""
+        own = {**self.both, **(self.gt if isinstance(table, GroundTruth) else self.dt)}
+        rules = [own.get(name, Rule(name)) for name in table.classes]
+        if isinstance(table, GroundTruth) or self.rest == RESTS[0]:
+            return rules
+        unnamed = {*table.classes}.difference(own, (rule.to for rule in own.values()))
+        if self.rest == DROPPED:
+            return [Rule(DROPPED) if rule.to in unnamed else rule for rule in rules]
+        names = [name for k in table.label.tolist() if (name := table.classes[k]) in unnamed]
+        if names:
+            listed = join_names(sorted({*names}))
+            message = f"the map does not name {listed} ({len(names)} detections)"
+            hint = 'map each, also to itself, or use rest = "-" or "keep"'
+            _refuse(self.path, "[dt] rest", message, hint)
+        return rules
 
     def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
-        """Raise InputError for rules of unknown classes.
-
-        A side that is not read has no classes; a rule of both sides needs its class in one of them.
-        """
-        both, gt_rules, dt_rules = self.parts()
+        """Raise InputError for rules of unknown classes; a side without classes was not read."""
         problems = [
             Problem(
                 self.path,
@@ -127,12 +127,11 @@ class ClassMap(NamedTuple):
                 f"class {quote(name)} is not in {where}",
                 suggest(name, known, quote) or f"it has {join_names(known)}",
             )
-            for location, where, rules, names in (
-                ("", "the inputs", both, [*gt, *dt]),
-                ("[gt]", "the ground truth", gt_rules, gt),
-                ("[dt]", "the detections", dt_rules, dt),
+            for location, where, rules, known in (
+                ("", "the inputs", self.both, dict.fromkeys([*gt, *dt])),
+                ("[gt]", "the ground truth", self.gt, dict.fromkeys(gt)),
+                ("[dt]", "the detections", self.dt, dict.fromkeys(dt)),
             )
-            for known in [dict.fromkeys(names)]
             for name in rules
             if known and name not in known
         ]
@@ -175,42 +174,33 @@ def class_map_of(value: Any) -> ClassMap:
     if not isinstance(value, str | os.PathLike):
         raise UsageError(f"class_map is {type(value).__name__}, expected a path or a mapping")
     file, suffix = shown(value), os.path.splitext(value)[1].lower()
-    if suffix not in _PARSERS:
+    if suffix not in (".toml", ".json", ".csv"):
         raise UsageError(f"class map {file} is not .toml, .json or .csv")
     try:
-        record = _PARSERS[suffix](decode(read_bytes(value), file))
+        record = _parsed(decode(read_bytes(value), file), suffix)
     except (ValueError, RecursionError, csv.Error) as error:
         hint = 'expected lines such as car = "vehicle" (JSON: {"car": "vehicle"}; CSV: car,vehicle)'
         _refuse(file, "", f"is not valid {suffix[1:].upper()}: {error}", hint)
     return ClassMap.of(record, file)
 
 
-def _toml(text: str) -> Any:
-    import tomllib  # few runs have a class map
+def _parsed(text: str, suffix: str) -> Any:
+    if suffix == ".toml":
+        import tomllib  # few runs have a class map
 
-    return tomllib.loads(text)
-
-
-def _json(text: str) -> Any:
-    record = json.loads(text, object_pairs_hook=_rules_by_name)
-    check_text(record)
-    return record
-
-
-def _csv(text: str) -> dict[str, Any]:
+        return tomllib.loads(text)
+    by_name = partial(distinct, message="several rules for {}")
+    if suffix == ".json":
+        record = json.loads(text, object_pairs_hook=by_name)
+        check_text(record)
+        return record
     head, *rows = [row for row in csv.reader(text.splitlines()) if row] or [[]]
     if [name.strip() for name in head] != ["from", "to"]:
         raise ValueError("the first line is not from,to")
     for row in rows:
         if len(row) != 2:
             raise ValueError(f"{','.join(row)} has {len(row)} columns; quote names with a comma")
-    return _rules_by_name(rows)
-
-
-_rules_by_name = partial(distinct, message="several rules for {}")
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {".toml": _toml, ".json": _json, ".csv": _csv}
+    return by_name(rows)
 
 
 # --- tables
@@ -231,36 +221,36 @@ def map_tables(
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
     names = ([name for table in side for name in table.classes] for side in (before, tables))
     rules.check_names(*names)
-    after: list[Any] = [map_ground_truth(rules, table, effect=not tables) for table in before]
+    after: list[Any] = [map_ground_truth(rules, table) for table in before]
     pair = (before[0], after[0]) if before else None
     mapped: list[Any] = [map_detections(rules, table, pair) for table in tables]
+    if not tables:
+        after = [_with_effect(rules, *pair) for pair in zip(after, before, strict=True)]
     return after or [*truths], mapped or [*detections]
 
 
-def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
+def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
     """Return the table with mapped classes, without rows and lists of dropped ones.
 
-    Classes that have ids get new ones, from 1 in order of first appearance. With `effect`, a note
-    says what the map did.
+    Classes that have ids get new ones, from 1 in order of first appearance.
     """
-    of_class = rules.rules(GT, table.classes)
+    of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
     new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
-    flagged: dict[str, Any] = {
+    changes: dict[str, Any] = {
         flag: table.marked(flag) | np.isin(table.label, labels)
         for flag in FLAGS
         if (labels := [k for k, rule in enumerate(of_class) if rule.flag == flag])
     }
     listed = {name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()}
-    changes = flagged | {"listed": listed, "groups": _groups(table, new_label, ids)}
+    changes |= {"listed": listed, "groups": _groups(table, new_label, ids)}
     mapped = _mapped(rules, table, (names, ids), new_label, **changes, class_map=rules.text)
     notes = [*mapped.notes]
-    if "ignore" in flagged:
+    if "ignore" in changes:
         notes = [note for note in notes if note.code != _IGNORED]
         message = "ignore is set by the class map, but has no effect under the protocol"
         notes += nonzero_notes(Note(_IGNORED, message, int(np.count_nonzero(mapped.ignore))))
-    notes += [*class_notes(names), *([_effect(rules, [(GT, table)])] if effect else [])]
-    return replace(mapped, notes=tuple(notes))
+    return replace(mapped, notes=(*notes, *class_notes(names)))
 
 
 def map_detections(
@@ -270,23 +260,17 @@ def map_detections(
 
     `truths` are the ground truth before and after; without it, classes are numbered as there.
     """
-    of_class = rules.rules(DT, table.classes)
-    used = [table.classes[k] for k in np.unique(table.label).tolist()]
-    if rules.rest == "error" and (unnamed := rules.unnamed(used)):
-        count = sum(table.classes[k] in unnamed for k in table.label.tolist())
-        message = f"the map does not name {join_names(sorted(unnamed))} ({count} detections)"
-        hint = 'map each, also to itself, or use rest = "-" or "keep"'
-        _refuse(rules.path, "[dt] rest", message, hint)
+    of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
     if truths is not None:
         before, truth = truths
-        new = {rule.to for name, rule in zip(table.classes, of_class, strict=True) if name in used}
-        unknown = sorted(new.difference(truth.classes, [DROPPED]))
+        used = {of_class[label].to for label in np.unique(table.label).tolist()}
+        unknown = sorted(used.difference(truth.classes, [DROPPED]))
         names, ids = (*truth.classes, *unknown), (*truth.class_ids, *unknown)
     new_label = indices_in([rule.to for rule in of_class], names)
     mapped = _mapped(rules, table, (names, ids), new_label)
     if truths is None:
-        return replace(mapped, notes=(*mapped.notes, _effect(rules, [(DT, table)])))
+        return _with_effect(rules, mapped, table)
     without_file = any(note.code == "classes-without-file" for note in table.notes)
     notes = *mapped.notes, *_notes_on_classes(mapped, truth, without_file=without_file)
     known = mapped.label < len(truth.classes)
@@ -299,7 +283,7 @@ def map_detections(
     if mapped.only_known:
         mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
         mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
-    return replace(mapped, notes=(*notes, _effect(rules, [(GT, before), (DT, table)])))
+    return _with_effect(rules, replace(mapped, notes=notes), before, table)
 
 
 def _mapped(
@@ -313,19 +297,26 @@ def _mapped(
 
     Its files have the map among their reading options. Raise InputError if no row is left.
     """
-    label, option = new_label[table.label], {"class_map": rules.text}
+    label = new_label[table.label]
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
-        rows = _ROWS[GT if isinstance(table, GroundTruth) else DT] + "s"
+        rows = f"{_row_name(table)}s"
         message = f"every class with {rows} is dropped ({len(table)} {rows})"
         _refuse(rules.path, "", message, "keep at least one class")
+    option = {"class_map": rules.text}
     files = [
         file._replace(reading=tuple(sorted((dict(file.reading) | option).items())))
         for file in table.files
     ]
-    changes |= {"label": label, "classes": classes[0], "class_ids": classes[1]}
-    changes["notes"] = tuple(note for note in table.notes if note.code not in _OF_CLASSES)
-    mapped = replace(table, **changes, files=tuple(files))
+    mapped = replace(
+        table,
+        **changes,
+        label=label,
+        classes=classes[0],
+        class_ids=classes[1],
+        files=tuple(files),
+        notes=tuple(note for note in table.notes if note.code not in _OF_CLASSES),
+    )
     return mapped if len(kept) == len(table) else mapped.select(kept).compact()
 
 
@@ -383,24 +374,28 @@ def _notes_on_classes(
         yield from nonzero_notes(classes_without_file(truth, used))
 
 
-def _effect(rules: ClassMap, sides: Sequence[tuple[str, GroundTruth | Detections]]) -> Note:
-    """Return the note of the effect on tables, given by side, as they were before."""
+def _with_effect(rules: ClassMap, mapped: Table, *tables: GroundTruth | Detections) -> Table:
+    """Return a mapped table with a note of the effect on tables, given as they were before."""
     changes, counts = dict[tuple[str, str], None](), []
-    for side, table in sides:
-        of_class, changed = rules.rules(side, table.classes), 0
-        rows = np.bincount(table.label, minlength=len(table.classes)).tolist()
-        for name, rule, count in zip(table.classes, of_class, rows, strict=True):
+    for table in tables:
+        of_class = rules.of_classes(table)
+        for name, rule in zip(table.classes, of_class, strict=True):
             if rule.to != name:
                 changes[name, "dropped" if rule.to == DROPPED else f"to {rule.to}"] = None
             if rule.flag:
                 changes[name, f"as {rule.flag}"] = None
-            changed += count * (rule != Rule(name))
-        counts.append(f"{changed:,} {_ROWS[side]}{'s' * (changed != 1)}")
+        labels = [k for k, rule in enumerate(of_class) if rule != Rule(table.classes[k])]
+        changed = int(np.count_nonzero(np.isin(table.label, labels)))
+        counts.append(f"{changed:,} {_row_name(table)}{'s' * (changed != 1)}")
     classes = Counter(change for _, change in changes)
-    if not classes:
-        return Note("class-map", "class map: no class changed", severity="info")
-    (change, count), *others = classes.most_common(_LISTED)
-    parts = [f"{count} class{'es' * (count > 1)} {change}", *(f"{n} {text}" for text, n in others)]
-    parts += [f"{len(classes) - _LISTED} more"] if len(classes) > _LISTED else []
-    message = f"class map: {', '.join(parts)} ({', '.join(counts)})"
-    return Note("class-map", message, severity="info")
+    message = "class map: no class changed"
+    if classes:
+        (change, count), *others = classes.most_common(_LISTED)
+        parts = [f"{count} class{'es' * (count > 1)} {change}", *(f"{n} {c}" for c, n in others)]
+        parts += [f"{len(classes) - _LISTED} more"] if len(classes) > _LISTED else []
+        message = f"class map: {', '.join(parts)} ({', '.join(counts)})"
+    return replace(mapped, notes=(*mapped.notes, Note("class-map", message, severity="info")))
+
+
+def _row_name(table: GroundTruth | Detections) -> str:
+    return "ground truth" if isinstance(table, GroundTruth) else "detection"
