@@ -173,11 +173,11 @@ def test_classes_that_the_map_does_not_name() -> None:
     detected = detected.reindex_like(truth)
     for rest, expected in {"keep": "vbxx", "-": "v"}.items():
         class_map = ClassMap.of({"a": "v", "dt": {"rest": rest}})
-        mapped = map_detections(class_map, detected, (truth, map_ground_truth(class_map, truth)))
+        mapped = map_detections(class_map, detected, truth, map_ground_truth(class_map, truth))
         assert named(mapped) == expected
     kept = ClassMap.of({"a": "b", "dt": {"rest": "-"}})  # b is named, as a target
     pair = truth, map_ground_truth(kept, truth)
-    assert named(map_detections(kept, detected, pair)) == "bb"
+    assert named(map_detections(kept, detected, *pair)) == "bb"
     error = raised(InputError, map_tables, {"a": "v", "dt": {"rest": "error"}}, [truth], [detected])
     assert str(error) == (
         "class_map: [dt] rest: the map does not name 'b', 'x' (3 detections); map each, also to "

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -222,8 +222,7 @@ def map_tables(
     names = ([name for table in side for name in table.classes] for side in (before, tables))
     rules.check_names(*names)
     after: list[Any] = [map_ground_truth(rules, table) for table in before]
-    pair = (before[0], after[0]) if before else None
-    mapped: list[Any] = [map_detections(rules, table, pair) for table in tables]
+    mapped: list[Any] = [map_detections(rules, t, *before[:1], *after[:1]) for t in tables]
     if not tables:
         after = [_with_effect(rules, *pair) for pair in zip(after, before, strict=True)]
     return after or [*truths], mapped or [*detections]
@@ -236,15 +235,15 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
     """
     of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
-    new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
     changes: dict[str, Any] = {
         flag: table.marked(flag) | np.isin(table.label, labels)
         for flag in FLAGS
         if (labels := [k for k, rule in enumerate(of_class) if rule.flag == flag])
     }
+    new_label = indices_in([rule.to for rule in of_class], names)
     listed = {name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()}
     changes |= {"listed": listed, "groups": _groups(table, new_label, ids)}
-    mapped = _mapped(rules, table, (names, ids), new_label, **changes, class_map=rules.text)
+    mapped = _mapped(rules, replace(table, class_map=rules.text, **changes), of_class, names, ids)
     notes = [*mapped.notes]
     if "ignore" in changes:
         notes = [note for note in notes if note.code != _IGNORED]
@@ -253,51 +252,51 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
     return replace(mapped, notes=(*notes, *class_notes(names)))
 
 
-def map_detections(
-    rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None = None
-) -> Detections:
+def map_detections(rules: ClassMap, table: Detections, *truths: GroundTruth) -> Detections:
     """Return the table with the mapped classes of the ground truth, then others, without dropped.
 
     `truths` are the ground truth before and after; without it, classes are numbered as there.
     """
     of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
-    if truths is not None:
-        before, truth = truths
-        used = {of_class[label].to for label in np.unique(table.label).tolist()}
-        unknown = sorted(used.difference(truth.classes, [DROPPED]))
-        names, ids = (*truth.classes, *unknown), (*truth.class_ids, *unknown)
-    new_label = indices_in([rule.to for rule in of_class], names)
-    mapped = _mapped(rules, table, (names, ids), new_label)
-    if truths is None:
-        return _with_effect(rules, mapped, table)
-    without_file = any(note.code == "classes-without-file" for note in table.notes)
-    notes = *mapped.notes, *_notes_on_classes(mapped, truth, without_file=without_file)
-    known = mapped.label < len(truth.classes)
-    if len(mapped) and not known.any() and AS_IS not in notes:
+    if truths:
+        names, ids = truths[1].classes, truths[1].class_ids
+    used = {of_class[label].to for label in np.unique(table.label).tolist()} - {DROPPED}
+    unknown = sorted(used.difference(names))
+    mapped = _mapped(rules, table, of_class, (*names, *unknown), (*ids, *unknown))
+    known, notes = mapped.label < len(names), [*mapped.notes]
+    count = len(mapped) - int(np.count_nonzero(known))
+    if count and not known.any() and AS_IS not in notes:
         message = (
             "no class in common with the ground truth after the class map (detections: "
-            f"{join_names(unknown)}; ground truth: {join_names(truth.classes)})"
+            f"{join_names(unknown)}; ground truth: {join_names(names)})"
         )
         _refuse(mapped.path, "", message, f"map them to its classes in {rules.path}")
-    if mapped.only_known:
-        mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
-        mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
-    return _with_effect(rules, replace(mapped, notes=notes), before, table)
+    if unknown and mapped.only_known:
+        message = f"categories not in the ground truth ({join_names(unknown)}); detections ignored"
+        notes.append(Note("unknown-categories", message, count))
+        mapped = mapped.select(np.flatnonzero(known)).compact()
+        mapped = replace(mapped, classes=names, class_ids=ids)
+    elif unknown:
+        message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
+        notes += [Note("unknown-classes", message, count), *class_notes(mapped.classes)]
+    if any(note.code == "classes-without-file" for note in table.notes):
+        notes += nonzero_notes(classes_without_file(truths[1], used))
+    return _with_effect(rules, replace(mapped, notes=tuple(notes)), *truths[:1], table)
 
 
 def _mapped(
     rules: ClassMap,
     table: Table,
-    classes: tuple[tuple[str, ...], tuple[Name, ...]],
-    new_label: Integers,
-    **changes: Any,
+    of_class: Sequence[Rule],
+    names: tuple[str, ...],
+    ids: tuple[Name, ...],
 ) -> Table:
     """Return the table with other classes, without dropped rows and notes on its classes.
 
     Its files have the map among their reading options. Raise InputError if no row is left.
     """
-    label = new_label[table.label]
+    label = indices_in([rule.to for rule in of_class], names)[table.label]  # -1 is dropped
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
         rows = f"{_row_name(table)}s"
@@ -308,14 +307,9 @@ def _mapped(
         file._replace(reading=tuple(sorted((dict(file.reading) | option).items())))
         for file in table.files
     ]
+    notes = tuple(note for note in table.notes if note.code not in _OF_CLASSES)
     mapped = replace(
-        table,
-        **changes,
-        label=label,
-        classes=classes[0],
-        class_ids=classes[1],
-        files=tuple(files),
-        notes=tuple(note for note in table.notes if note.code not in _OF_CLASSES),
+        table, label=label, classes=names, class_ids=ids, files=tuple(files), notes=notes
     )
     return mapped if len(kept) == len(table) else mapped.select(kept).compact()
 
@@ -351,27 +345,6 @@ def _groups(table: GroundTruth, new_label: Integers, ids: Sequence[Name]) -> dic
         if k >= 0 and (group := table.groups.get(identifier)) is not None:
             groups[ids[k]] = max(groups.get(ids[k], group), group, key=GROUPS.index)
     return groups
-
-
-# --- notes
-
-
-def _notes_on_classes(
-    mapped: Detections, truth: GroundTruth, *, without_file: bool
-) -> Iterator[Note]:
-    """Yield the notes that readers make on the classes of detections."""
-    known = len(truth.classes)
-    count, unknown = int(np.count_nonzero(mapped.label >= known)), mapped.classes[known:]
-    if mapped.only_known:
-        message = f"categories not in the ground truth ({join_names(unknown)}); detections ignored"
-        yield from nonzero_notes(Note("unknown-categories", message, count))
-    else:
-        message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
-        yield from nonzero_notes(Note("unknown-classes", message, count))
-        yield from class_notes(mapped.classes) if unknown else ()
-    if without_file:
-        used = [mapped.classes[k] for k in np.unique(mapped.label).tolist()]
-        yield from nonzero_notes(classes_without_file(truth, used))
 
 
 def _with_effect(rules: ClassMap, mapped: Table, *tables: GroundTruth | Detections) -> Table:

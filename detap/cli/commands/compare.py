@@ -302,7 +302,7 @@ def _results(
         table = inputs.read_detector(path, truths[0])
         classes |= dict.fromkeys(table.classes)
         if inputs.class_map is not None:
-            table = map_detections(inputs.class_map, table, truths)
+            table = map_detections(inputs.class_map, table, *truths)
         if not len(table):
             empty.append((name, table))
             continue
