@@ -48,8 +48,7 @@ from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.report.inputs import describe, describe_inputs
 from detap.report.model import Report
-from detap.report.sections.comparison import comparison_report
-from detap.report.sections.detectors import detectors_report
+from detap.report.sections.comparison import comparison_report, detectors_report
 from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import parse_fraction, quote
 

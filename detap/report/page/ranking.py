@@ -8,7 +8,7 @@ from detap.escaping import escape
 from detap.report.model import Block, Cell, Column, Report, Table, name_column
 from detap.report.numbers import change, fraction
 from detap.report.page.assembly import rendered
-from detap.report.sections.detectors import class_table
+from detap.report.sections.comparison import class_table
 
 
 def render_ranking(report: Report) -> str:

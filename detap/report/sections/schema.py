@@ -27,7 +27,6 @@ from detap.report.sections import (
     comparison,
     data_checks,
     data_sets,
-    detectors,
     explanation,
     history,
     image,
@@ -99,7 +98,7 @@ DOCUMENTS = {
     "explanation": explanation.ExplanationReport,
     "history": history.HistoryReport,
     "data_sets": data_sets.DataSetsReport,
-    "detectors": detectors.DetectorsReport,
+    "detectors": comparison.DetectorsReport,
 }
 """The reports that have a schema, by name."""
 

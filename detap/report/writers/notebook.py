@@ -12,10 +12,9 @@ from detap.escaping import escape
 from detap.report.model import Block, Cell, Report, Table, columns_of
 from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_table
 from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
-from detap.report.sections.comparison import comparison_report
+from detap.report.sections.comparison import comparison_report, detectors_report
 from detap.report.sections.data_sets import data_sets_report
 from detap.report.sections.detection import detection_report
-from detap.report.sections.detectors import detectors_report
 from detap.report.sections.intervals import with_intervals
 from detap.report.sections.ranking import classification_report, retrieval_report
 from detap.report.writers import text
