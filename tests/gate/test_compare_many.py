@@ -3,13 +3,17 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import pytest
 
+from detap import Detections, GroundTruth, evaluate
+from detap import compare as compare_results
 from detap.report.numbers import UNDEFINED
+from detap.report.sections.comparison import detectors_report
 from tests.cli.conftest import Ended, detap, instances, results
 from tests.processes import finished
 from tests.schemas import valid
@@ -67,6 +71,16 @@ def test_the_table_ranks_the_detectors(detap: Run) -> None:
     assert [one["difference"] for one in ranked] == [0, 0, pytest.approx(-0.5)]
     assert "Differences are to a." in lines
     assert "Pairs" in lines
+
+
+def test_groups_beyond_z_are_not_those_of_their_first_letter() -> None:
+    boxes: dict[str, Any] = {"image": [0], "label": ["cat"], "boxes": [[0, 0, 9, 9]]}
+    truth, table = GroundTruth.from_arrays(**boxes), Detections.from_arrays(**boxes, score=[0.9])
+    result = evaluate(truth, table, "coco")
+    alike = compare_results(dict.fromkeys(("best", "other"), result), resamples=10)
+    groups = {"a": ("best",), "a2": ("other",)}
+    report = detectors_report(replace(alike, groups=groups))
+    assert report.conclusion == "Best AP: best, 1.0000; all others are significantly worse"
 
 
 def test_json_has_detectors_pairs_and_groups(detap: Run) -> None:

@@ -449,8 +449,8 @@ def _conclusion(detectors: Detectors) -> str:
     text = f"Best {detectors.metric.name}: {best}, {fraction(detectors[best].value, 4)}"
     if not detectors.groups:
         return text
-    letters = set(detectors.letters(best))
-    alike = [name for name in others if letters.intersection(detectors.letters(name))]
+    groups = detectors.groups.values()
+    alike = [name for name in others if any({best, name} <= {*group} for group in groups)]
     if not alike:
         return f"{text}; all others are significantly worse"
     more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
