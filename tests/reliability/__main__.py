@@ -40,7 +40,7 @@ def write_between(name: str, text: str) -> None:
 
 
 def run_comparison(part: str, keep: Path | None) -> int:
-    """Run a part of the corpus with every evaluator and write its tables."""
+    """Run a part of the corpus with every evaluator and write its table."""
     from benchmarks import peers
     from tests.reliability import comparison
 
@@ -48,7 +48,7 @@ def run_comparison(part: str, keep: Path | None) -> int:
     if keep is not None:
         keep.write_text(json.dumps(verdicts, indent=1))
     versions = peers.versions() | {"detap": __version__}
-    lines = "\n".join(comparison.table(part, verdicts, versions))
+    lines = "\n".join(comparison.table(verdicts, versions))
     write_between(f"comparison of {part}", lines)
     print(lines)
     return 0

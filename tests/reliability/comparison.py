@@ -24,7 +24,6 @@ VERDICTS = {
 """Verdicts on a case, the last being the worst."""
 
 TOLERANCE = 1e-6
-SHOWN_ROWS = 4
 SECONDS = 30
 MEMORY = 6 << 30
 
@@ -110,27 +109,11 @@ def compare(part: str, tell: Callable[[str], None]) -> dict[str, dict[str, str]]
     return verdicts
 
 
-def table(
-    part: str, detections: dict[str, dict[str, str]], versions: dict[str, str]
-) -> Iterator[str]:
-    """Return the lines of a part's tables in docs/reliability.md."""
+def table(detections: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterator[str]:
+    """Return the lines of a part's table in docs/reliability.md."""
     yield "| evaluator | version | " + " | ".join(VERDICTS) + " |"
     yield "|---|---|" + "---:|" * len(VERDICTS)
     for name, verdicts in detections.items():
         counts = Counter(verdicts.values())
         cells = [name, versions.get(name, ""), *(str(counts[key]) for key in VERDICTS)]
         yield "| " + " | ".join(cells) + " |"
-    yield ""
-    yield "Kinds of input with most wrong results:"
-    yield ""
-    yield "| input | cases | " + " | ".join(detections) + " |"
-    yield "|---|---:|" + "---:|" * len(detections)
-    rows: dict[str, list[str]] = {}
-    for case in cases(part):
-        rows.setdefault(case.row, []).append(case.id)
-    wrong = {
-        row: [sum(verdicts[i] == "wrong" for i in ids) for verdicts in detections.values()]
-        for row, ids in rows.items()
-    }
-    for row in sorted(wrong, key=lambda row: -sum(wrong[row]))[:SHOWN_ROWS]:
-        yield f"| {row} | {len(rows[row])} | " + " | ".join(map(str, wrong[row])) + " |"
