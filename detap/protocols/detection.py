@@ -245,10 +245,7 @@ class Protocol(ProtocolBase):
         None,
         "Open Images group boxes: plain boxes (none), or matched by IoA after the others; weight "
         "in recall 1 or 0.",
-        "They have the flag group_of. Detections match the other boxes first. Each false positive "
-        "(duplicates too) is then assigned to the group box of highest IoA, if that reaches the "
-        "IoU threshold, and is ignored. With 1, a group box is a ground truth: its best detection "
-        "of positive score is one TP, no detection is one FN. With 0 it is not required.",
+        "They have the flag group_of; [rules](presets.md#open-images).",
         kind=Whole(0, 1),
     )
     area_ranges: tuple[AreaRange, ...] = protocol_field(
@@ -323,7 +320,6 @@ class Protocol(ProtocolBase):
     class_mean: Literal["equal", "images"] = protocol_field(
         "equal",
         "Weight of a class in the mean: equal, or the number of images with ground truths of it.",
-        "VisDrone's toolkit weights by images.",
         always_reported=False,
     )
     class_agnostic: bool = protocol_field(False, "Treat all classes as one.")
@@ -367,17 +363,16 @@ class Protocol(ProtocolBase):
     empty_images: Literal["count", "exclude"] = protocol_field(
         "count",
         "Count or exclude ground truths of images without detections of their class.",
-        "KAIST's script excludes them.",
     )
     images_without_ground_truth: Literal["count", "ignore"] = protocol_field(
         "count",
         "Count or ignore detections on images without ground truths.",
-        "Not even ignored ones. WIDER FACE ignores such detections.",
+        "Not even ignored ones.",
     )
     annotation_id_zero: Literal["valid", "unmatched"] = protocol_field(
         "valid",
         "A match with annotation id 0 is valid, or (pycocotools) unmatched.",
-        "See quirk 3.",
+        "See [the difference](implementation-differences.md#3-annotation-id-0).",
     )
     min_score: float | None = protocol_field(
         None, "Drop detections of a lower score; none keeps all.", kind=Number(or_none=True)
@@ -426,7 +421,6 @@ class Protocol(ProtocolBase):
     mr_points: Literal["rounded", "exact"] = protocol_field(
         "rounded",
         "Reference FPPI of the log-average miss rate: rounded (0.0178), or exact powers of 10.",
-        "Caltech's are exact, others round to four decimals.",
     )
     mr_rule: Literal["at-most", "at-most-or-last", "at-least"] = protocol_field(
         "at-most",
