@@ -64,14 +64,14 @@ def test_the_command_gives_the_numbers(title: str, command: str, table: str, fil
     for tag, part in report.get("slices", {}).items():
         summary |= {f"slice:{tag}.{name}": value for name, value in part["summary"].items()}
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
-    for names, published, ours, cause in rows:
+    for names, published, ours, *cause in rows:
         shown = ours.split()
         values = [summary[name] for name in names.split()]
         assert [decimals(*pair) for pair in zip(values, shown, strict=True)] == shown
         scale = 100 if "%" in published else 1
         pairs = zip(values, numbers(published), strict=True)
         equal = all(decimals(value * scale, text) == text for value, text in pairs)
-        assert equal != bool(cause), names
+        assert equal != any(cause), names
 
 
 def numbers(cell: str) -> list[str]:
@@ -86,4 +86,4 @@ def decimals(value: float, like: str) -> str:
 
 def test_every_table_is_read() -> None:
     text = PAGE.read_text("utf-8")
-    assert len(PROOF.findall(text)) == text.count("```sh") == text.count("|---|---|---|---|")
+    assert len(PROOF.findall(text)) == text.count("```sh") == len(re.findall(r"^\|(?:---\|)+$", text, re.M))
