@@ -86,4 +86,8 @@ def decimals(value: float, like: str) -> str:
 
 def test_every_table_is_read() -> None:
     text = PAGE.read_text("utf-8")
-    assert len(PROOF.findall(text)) == text.count("```sh") == len(re.findall(r"^\|(?:---\|)+$", text, re.M))
+    assert (
+        len(PROOF.findall(text))
+        == text.count("```sh")
+        == len(re.findall(r"^\|(?:---\|)+$", text, re.M))
+    )
