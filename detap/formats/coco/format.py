@@ -29,7 +29,7 @@ from detap.formats.reading.sniffing import head
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import STDIN, Path, SourceFile, shown
+from detap.io.paths import Path, SourceFile, shown
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import POLYGONS_BOUNDED
 
@@ -107,7 +107,7 @@ def read_detections(
             columns, ground_truth, results.category_names, file, any_names=limits.any_classes
         )
     if results.file_names and not results.by_file:
-        columns, image_notes = _match_images(columns, ground_truth, results.file_names)
+        columns, image_notes = id_mapping.match_images(columns, ground_truth, results.file_names)
         notes += image_notes
     source_file = SourceFile(source.path, len(columns), sha256=source.sha256)
     described = Source(source_file, limits, as_is, results.location, results.boxes)
@@ -144,19 +144,6 @@ def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> boo
         )
     has_names = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
     return class_names is not None or has_names
-
-
-def _match_images(
-    columns: Detections, truth: GroundTruth, listed: Mapping[Name, str]
-) -> tuple[Detections, tuple[Note, ...]]:
-    """Match images by file name if the results list other names for the ids."""
-    if len(truth.files) != 1 or truth.files[0].path == STDIN:
-        return columns, ()
-    try:
-        expected = listed_file_names(truth.files[0].path)
-    except (InputError, ValueError, KeyError, TypeError):
-        return columns, ()  # ground truth of another format
-    return id_mapping.match_by_listed_file(columns, truth, listed, expected)
 
 
 # --- the format

@@ -18,11 +18,12 @@ from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.records import no_common_id, other_name, other_type
+from detap.formats.coco.truth import listed_file_names
 from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
-from detap.io.paths import shown
+from detap.io.paths import STDIN, shown
 from detap.io.problems import Problems
 from detap.io.stream import refuse
 from detap.tables.detection import (
@@ -201,13 +202,16 @@ def check_image_ids(
     refuse(path, message, f"use the ground truth's image ids, or pass {INSIST}")
 
 
-def match_by_listed_file(
-    columns: Detections,
-    truth: GroundTruth,
-    listed: Mapping[Name, str],
-    expected: Mapping[Name, str],
+def match_images(
+    columns: Detections, truth: GroundTruth, listed: Mapping[Name, str]
 ) -> tuple[Detections, tuple[Note, ...]]:
-    """Match images by file name if the results list other names than `expected` for the ids."""
+    """Match images by file name if the results list other names for the ids."""
+    if len(truth.files) != 1 or truth.files[0].path == STDIN:
+        return columns, ()
+    try:
+        expected = listed_file_names(truth.files[0].path)
+    except (InputError, ValueError, KeyError, TypeError):
+        return columns, ()  # ground truth of another format
     other = sum(
         stem_of(name) != stem_of(expected[identifier])
         for identifier, name in listed.items()

@@ -72,39 +72,33 @@ class ResultsFile:
         self.images: list[Any] = []
         self.only_shapes = ""  # masks or keypoints that all records have instead of a box
         self._has_masks = masks or not keypoints
-        # Of a missing box, or of all records.
-        self._shapes = ["poly"]
-        self._shapes += ["segmentation"] if self._has_masks else []
-        self._shapes += [] if masks else ["keypoints"]
-        self._required = ("image_id", "category_id", *self.keypoints)
+        of_box = ["poly", *(["segmentation"] if self._has_masks else [])]  # if it is missing
+        of_box += [] if masks else ["keypoints"]
+        required = ("image_id", "category_id", *self.keypoints)
         kept = {*(("segmentation",) if masks else ()), *self.keypoints}
-        boxless = {"keypoints", *self._shapes} - kept
+        boxless = {"keypoints", *of_box} - kept
         spans = kept | boxless | ({"id"} if kept else set())
-        self._columns: Columns = [
+        columns: Columns = [
             *(("image_id", "key"), ("category_id", "key")),
             *((name, "span") for name in sorted(spans)),
             *(("bbox", "box"), ("score", "score"), ("file_name", "key")),
             *(((result_score_key, "score"),) if result_score_key else ()),
         ]
         self._fields = Fields(
-            self._columns,
-            [("bbox", *self._shapes), *((key,) for key in self._required)],
+            columns,
+            [("bbox", *of_box), *((key,) for key in required)],
             xyxy=boxes == "xyxy",
             only_boxless=sorted(boxless),
+        )
+        self._result = partial(
+            result_values, columns=columns, boxes=boxes, shapes=of_box, keys=required
         )
         self.fields = (self._fields,)
 
     def read(self, document: Document) -> None:
         """Read the file, and number its ids; its problems are raised by :meth:`columns`."""
         self._document, fields = document, self._fields
-        read_record = partial(
-            result_values,
-            columns=self._columns,
-            boxes=self.boxes,
-            shapes=self._shapes,
-            keys=self._required,
-        )
-        self._records = RecordList(document, "", fields, read_record)
+        self._records = RecordList(document, "", fields, self._result)
         self._records.drain = self._drain
         has_ids = self.masks or bool(self.keypoints)
         self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None

@@ -81,13 +81,13 @@ class TruthFile:
         self._reused_ids = 0
         self._categories: dict[Name, tuple[int, Record]] = {}
         self._lists: dict[str, list[list[Name] | None]] = {name: [] for name in LISTS}
-        self._of_image: Columns = [
+        of_image: Columns = [
             ("id", "key"),
             *(("width", "number"), ("height", "number")),
             *((key, "span") for key in LISTS.values()),
         ]
         shapes = (*(("segmentation",) if masks else ()), *self.keypoints)
-        self._required = ("image_id", "category_id", *(() if masks else ("bbox",)), *shapes)
+        required = ("image_id", "category_id", *(() if masks else ("bbox",)), *shapes)
         kinds = {
             **dict.fromkeys(("image_id", "category_id"), "key"),
             "bbox": "box",
@@ -98,15 +98,19 @@ class TruthFile:
             **dict.fromkeys(FLAGS, "flag"),
             **({"num_keypoints": "count"} if keypoints else {}),
         }
-        self._of_annotation: Columns = [
+        of_annotation: Columns = [
             *kinds.items(),
             *(((attribute_column(name), name), "span") for name in attributes),
         ]
-        self._images = Fields(self._of_image, [("id",)])
-        one_each = [(key,) for key in self._required]
-        self._annotations = Fields(self._of_annotation, one_each, xyxy=boxes == "xyxy")
+        self._images = Fields(of_image, [("id",)])
+        one_each = [(key,) for key in required]
+        self._annotations = Fields(of_annotation, one_each, xyxy=boxes == "xyxy")
         self._annotations.each = not kinds.keys().isdisjoint(attributes)
         self.fields = self._images, self._annotations
+        self._image = partial(image_values, columns=of_image)
+        self._annotation = partial(
+            annotation_values, columns=of_annotation, boxes=boxes, keys=required
+        )
 
     def read(self, document: Document) -> None:
         """Read the file; its problems are raised by :meth:`columns`."""
@@ -146,19 +150,11 @@ class TruthFile:
         return image_values_of(self._document.again(), key)
 
     def _sections(self, document: Document) -> dict[str, RecordList]:
-        images, annotations = self._images, self._annotations
         categories = Fields()
         categories.each = True
-        annotation = partial(
-            annotation_values,
-            columns=self._of_annotation,
-            boxes=self.boxes,
-            keys=self._required,
-        )
-        self._records = RecordList(document, "annotations", annotations, annotation)
+        self._records = RecordList(document, "annotations", self._annotations, self._annotation)
         self._records.drain = self._drain
-        image = partial(image_values, columns=self._of_image)
-        self._image_records = RecordList(document, "images", images, image)
+        self._image_records = RecordList(document, "images", self._images, self._image)
         self._image_records.drain = self._drain_lists
         self._category_records = RecordList(document, "categories", categories, self._category)
         self._segmentations = (
