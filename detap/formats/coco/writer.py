@@ -79,8 +79,10 @@ def _instances(
     notes += lost("positive image labels not supported by COCO", positive)
     used = (name for name in _FLAGS if getattr(truth, name).any())
     flags = dict.fromkeys((*used, "crowd"))
+    identifiers = np.arange(1, len(truth) + 1)
+    identifiers[truth.zero_id] = 0  # which pycocotools treats specially
     columns = {
-        "id": _annotation_ids(truth),
+        "id": identifiers.tolist(),
         "image_id": _chosen(images, truth.image),
         "category_id": _chosen(categories, truth.label),
         "bbox": map(_exact, boxes.tolist()),
@@ -89,27 +91,22 @@ def _instances(
     }
     letters = {group: letter for letter, group in FREQUENCIES.items()}
     groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
-    ids = categories[: len(groups)]
-    of_categories = {"id": ids, "name": truth.classes, "frequency": groups}
-    parts = {
-        "images": {
+    sides = [(None, None) if size is None else _exact(size) for size in sizes(content)]
+    return _object(
+        images={
             "id": images,
             "file_name": map(content.file_name, content.images),
-            **_sides(content),
+            "width": [width for width, _ in sides],
+            "height": [height for _, height in sides],
             **_lists(truth, categories),
         },
-        "annotations": columns,
-        "categories": of_categories,
-    }
-    return _text("{", ",\n".join(f'"{key}": {_list(part)}' for key, part in parts.items()), "}")
-
-
-def _annotation_ids(truth: GroundTruth) -> list[int]:
-    """Return numbers from 1, keeping id 0, which pycocotools treats specially."""
-    ids = np.arange(1, len(truth) + 1)
-    ids[truth.zero_id] = 0
-    numbers: list[int] = ids.tolist()
-    return numbers
+        annotations=columns,
+        categories={
+            "id": categories[: len(groups)],
+            "name": truth.classes,
+            "frequency": groups,
+        },
+    )
 
 
 def _lists(truth: GroundTruth, categories: list[Name]) -> dict[str, list[list[Name]]]:
@@ -122,12 +119,6 @@ def _lists(truth: GroundTruth, categories: list[Name]) -> dict[str, list[list[Na
                 by_image[image].append(categories[label])
             lists[key] = by_image
     return lists
-
-
-def _sides(content: Content) -> dict[str, list[int | float | None]]:
-    """Return the width and height of each image, by key; None if unknown."""
-    known = [(None, None) if size is None else _exact(size) for size in sizes(content)]
-    return {key: [size[side] for size in known] for side, key in enumerate(("width", "height"))}
 
 
 def _results(
@@ -155,9 +146,8 @@ def _results(
     kinds = {isinstance(name, str) for name in content.class_ids}
     has_unknown = len(kinds) > 1 or len(content.classes) > len(content.table.classes)
     if by_id and (table.has_scores or not has_unknown):
-        return _text("", _list(records), "")
-    names = {"id": categories, "name": content.classes}
-    return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(names)}', "}")
+        return f"{_list(records)}\n".encode()
+    return _object(annotations=records, categories={"id": categories, "name": content.classes})
 
 
 def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:
@@ -184,5 +174,7 @@ def _list(columns: Mapping[str, Iterable[Any]]) -> str:
     return "[\n" + ",\n".join(map(encode, records)) + "\n]"
 
 
-def _text(begin: str, middle: str, end: str) -> bytes:
-    return f"{begin}{middle}{end}\n".encode()
+def _object(**parts: Mapping[str, Iterable[Any]]) -> bytes:
+    """Return an object of lists."""
+    lists = ",\n".join(f'"{key}": {_list(part)}' for key, part in parts.items())
+    return f"{{{lists}}}\n".encode()
