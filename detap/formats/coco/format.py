@@ -58,9 +58,10 @@ def read_ground_truth(
     columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
     file = SourceFile(source.path, columns.records, sha256=source.sha256)
     described = Source(file, limits, as_is, truth.location, truth.boxes)
-    has_masks = columns.table.masks is not None
-    table = (masked_ground_truth if has_masks else truth_table)(columns, described)
-    return replace(table, notes=(*table.notes, *notes)) if notes else table
+    if columns.table.masks is not None:
+        columns = columns._replace(table=masked_ground_truth(columns.table, described))
+    table = truth_table(columns, described)
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def read_detections(
@@ -111,13 +112,11 @@ def read_detections(
         notes += image_notes
     source_file = SourceFile(source.path, len(columns), sha256=source.sha256)
     described = Source(source_file, limits, as_is, results.location, results.boxes)
-    if columns.mask is None:
-        table = detection_table(columns, ground_truth, described, results.category_names)
-    else:
+    if columns.mask is not None:
         polygons = results.polygons if results.masks else None
-        table = masked_detections(
-            columns, ground_truth, described, results.category_names, polygons
-        )
+        columns, mask_notes = masked_detections(columns, ground_truth, described, polygons)
+        notes = (*mask_notes, *notes)
+    table = detection_table(columns, ground_truth, described, results.category_names)
     if shapes == "bbox":
         table = replace(table, polygons=None)
     if results.only_shapes and not (results.masks or results.keypoints):

@@ -1,6 +1,6 @@
 """Decode segmentations to masks, and check their sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,10 +11,9 @@ from detap.checks.masks import oversized_masks
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.coco.assembly import Source, detection_table, truth_table
-from detap.formats.coco.columns import TruthColumns
+from detap.formats.coco.assembly import Source
 from detap.tables.columns import FARTHEST
-from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 from detap.tables.masks import UNKNOWN, Masks
 
 Sizes = NDArray[np.int64]
@@ -24,24 +23,23 @@ _MAX_SQUARE = 2**16 - 1
 _MAX_SIDE = 2.0**31
 
 
-def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
-    """Build the ground-truth table with masks, whose sizes must be those of their images."""
-    table = _sized(columns.table, _listed_sizes(columns.table), source)
+def masked_ground_truth(table: GroundTruth, source: Source) -> GroundTruth:
+    """Return the ground truth with boxes, whose masks must have the sizes of their images."""
+    table = _sized(table, _listed_sizes(table), source)
     no_box = np.isnan(table.box_area)
-    if no_box.any():
-        table, _ = _boxes_of_masks(table, no_box)
-        table = replace(table, area=np.where(np.isnan(table.area), table.box_area, table.area))
-    return truth_table(columns._replace(table=table), source)
+    if not no_box.any():
+        return table
+    table, _ = _boxes_of_masks(table, no_box)
+    return replace(table, area=np.where(np.isnan(table.area), table.box_area, table.area))
 
 
 def masked_detections(
-    table: Detections,
-    truth: GroundTruth,
-    source: Source,
-    category_names: Mapping[Name, str],
-    polygons: int | None,
-) -> Detections:
-    """Build the table of detections; without a number of `polygons`, masks only give boxes."""
+    table: Detections, truth: GroundTruth, source: Source, polygons: int | None
+) -> tuple[Detections, tuple[Note, ...]]:
+    """Return detections with boxes and masks, and notes.
+
+    Without a number of `polygons`, masks only give boxes.
+    """
     sizes = _listed_sizes(truth)
     if truth.masks is not None:
         _fill_sizes(sizes, truth)
@@ -54,12 +52,15 @@ def masked_detections(
         table, area = _boxes_of_masks(table, no_box)
         table = replace(table, area=area)
     if polygons is None:
-        table = replace(table, mask=None, masks=None)
-        return detection_table(table, truth, source, category_names)
-    notes = _notes(int(np.count_nonzero(_masks_of(table)[0] < 0)), polygons)
-    table = _masks_of_boxes(table, sizes, source)
-    table = detection_table(table, truth, source, category_names)
-    return replace(table, notes=(*table.notes, *notes))
+        return replace(table, mask=None, masks=None), ()
+    missing = int(np.count_nonzero(_masks_of(table)[0] < 0))
+    boxes = "segmentation missing; using the bbox as mask"
+    message = "polygons or uncompressed RLE in results, which pycocotools does not accept"
+    notes = nonzero_notes(
+        Note("boxes-as-masks", boxes, missing),
+        Note("results-not-compressed", message, polygons, severity="info"),
+    )
+    return _masks_of_boxes(table, sizes, source), notes
 
 
 def _masks_of(table: GroundTruth | Detections) -> tuple[Integers, Masks]:
@@ -169,13 +170,3 @@ def _refuse(problems: Iterable[tuple[int, str, str]], source: Source) -> None:
     if listed:
         limit = source.limits.problems
         raise InputError(listed[:limit], max(len(listed) - limit, 0))
-
-
-def _notes(missing: int, listed: int) -> tuple[Note, ...]:
-    """Return the notes of results without some masks, and of polygons or uncompressed RLE."""
-    boxes = "segmentation missing; using the bbox as mask"
-    message = "polygons or uncompressed RLE in results, which pycocotools does not accept"
-    return nonzero_notes(
-        Note("boxes-as-masks", boxes, missing),
-        Note("results-not-compressed", message, listed, severity="info"),
-    )
