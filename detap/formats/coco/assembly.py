@@ -19,7 +19,7 @@ from detap.checks.tables import (
 )
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.problems import RowReader, negative_size_notes
-from detap.formats.coco.columns import TruthColumns, unknown_classes
+from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
 from detap.formats.coco.records import LISTS, no_common_id
 from detap.io.json_text import short_json
@@ -219,7 +219,9 @@ def detection_table(
     Without scores, those of unknown classes that results name are false positives.
     """
     count = len(ground_truth.class_ids)
-    known, unknown = table.label < count, unknown_classes(table, count)
+    known, names = table.label < count, table.class_ids[count:]
+    rows = np.bincount(table.label[~known] - count, minlength=len(names))
+    unknown = dict(zip(names, rows.tolist(), strict=True))
     negative = source.negative_size_notes("detections", table, known)
     sample, category_notes = _check_categories(table, unknown, ground_truth, source)
     has_names = bool(unknown) and unknown.keys() <= category_names.keys()

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from detap.errors import Note
 from detap.formats.coco.records import identifier_of
 from detap.io.problems import FaultError
-from detap.protocols.summary import FREQUENCIES
 from detap.tables.columns import EXACT
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
@@ -69,24 +68,11 @@ def detections_of(
     return changed, rows
 
 
-def unknown_classes(table: Detections, known: int) -> dict[Name, int]:
-    """Return the number of detections of each class from `known` on."""
-    unknown, names = table.label[table.label >= known] - known, table.class_ids[known:]
-    return dict(zip(names, np.bincount(unknown, minlength=len(names)).tolist(), strict=True))
-
-
 def image_sizes(width: Floats, height: Floats) -> Floats:
     """Return the width and height of images, NaN if unusable."""
     sizes = np.stack([width, height], axis=1)
     sizes[~((sizes > 0) & (sizes < EXACT))] = np.nan
     return sizes
-
-
-def keypoints_of(truth: GroundTruth) -> int | None:
-    """Return the number of keypoints per ground truth; None if unknown."""
-    if truth.keypoints is None or not len(truth):
-        return None
-    return int(truth.keypoints.shape[1])
 
 
 def pairs_of_lists(
@@ -109,12 +95,6 @@ def pairs_of_lists(
         f"images-without-{name}": sum(categories is None for categories in lists),
     }
     return distinct, counts
-
-
-def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
-    """Return the LVIS frequency group of each category."""
-    letters = listed_names(categories, "frequency").items()
-    return {name: FREQUENCIES[letter] for name, letter in letters if letter in FREQUENCIES}
 
 
 def listed_values(records: Iterable[Any], key: str) -> dict[Name, Any]:

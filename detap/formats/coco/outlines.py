@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.polygons import box_polygons
 from detap.formats.coco._spans import Outlines
 from detap.formats.coco.records import number_of
 from detap.formats.json.document import RecordList, loaded
@@ -149,9 +150,13 @@ class Quadrilaterals(_Points):
             self._records.fault_of_row(row, FaultError(message))
         self.rows = np.flatnonzero(lengths)
 
-    def array(self) -> Floats:
-        """Return the corners of `rows`, (M, 8), if there were no problems."""
-        return self._values.reshape(-1, 8)
+    def array(self, boxes: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8), `boxes` (N, 4) among them; None if all are boxes."""
+        if not len(self.rows):
+            return None
+        polygons: Floats = box_polygons(boxes)
+        polygons[self.rows] = self._values.reshape(-1, 8)
+        return polygons
 
 
 class KeypointLists(_Points):

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from detap.core.polygons import box_polygons
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     detections_of,
-    keypoints_of,
     listed_names,
 )
 from detap.formats.coco.id_mapping import (
@@ -164,10 +162,11 @@ class ResultsFile:
         name, and all are unknown here.
         """
         fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
+        counted = None if truth.keypoints is None or not len(truth) else truth.keypoints.shape[1]
         for key, lists in self._keypoints.items():
             alone = self.keypoints == (key,)
-            count = keypoints_of(truth) if alone else None
-            lists.finish(count, pairs=of_yolo and alone, same=key in self.keypoints)
+            pairs, same = of_yolo and alone, key in self.keypoints
+            lists.finish(counted if alone else None, pairs=pairs, same=same)
         self._quadrilaterals.finish()
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
@@ -197,13 +196,9 @@ class ResultsFile:
         box = fields.take("bbox").reshape(-1, 4)
         if missing:
             self._fill_boxes(box, mask)
-        polygons = None
         if missing == len(box) > 0 and not len(self._quadrilaterals.rows):
             self.only_shapes = "keypoints" if mask is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
-        if len(self._quadrilaterals.rows):
-            polygons = box_polygons(corners)
-            polygons[self._quadrilaterals.rows] = self._quadrilaterals.array()
         points = None
         if self.keypoints:
             points = joined_keypoints([self._keypoints[key] for key in self.keypoints])
@@ -226,7 +221,7 @@ class ResultsFile:
             mask=mask,
             masks=masks,
             keypoints=None if points is None else points[:, :, :2].copy(),
-            polygons=polygons,
+            polygons=self._quadrilaterals.array(corners),
             notes=(*notes, *score_notes),
         )
         return table

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from detap.formats.coco.columns import (
     SHAPE_OF_TRUTH,
     TruthColumns,
-    groups_of,
     image_sizes,
+    listed_names,
     listed_values,
     only_texts,
     pairs_of_lists,
@@ -46,6 +46,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.problems import FaultError
+from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _SECTIONS = ("images", "annotations", "categories")
@@ -264,6 +265,7 @@ class TruthFile:
                 of_images = [lists[row] for row in image_rows]
                 listed[name], more = pairs_of_lists(class_ids, name, of_images)
                 counts |= more
+        letters = listed_names(self.categories, "frequency")
         sizes = image_sizes(self._images.take("width"), self._images.take("height"))
         table = GroundTruth(
             image=image,
@@ -282,7 +284,7 @@ class TruthFile:
             group_of=group_of == 1,
             zero_id=zero,
             listed=listed,
-            groups=groups_of(self.categories),
+            groups={k: FREQUENCIES[name] for k, name in letters.items() if name in FREQUENCIES},
             extra=self.attributes.columns(),
             **shapes,
         )
