@@ -465,16 +465,16 @@ def sizes_of_images(
     Raise InputError if the size of a `required` image is unknown, or a table differs from the
     files.
     """
-    sizes = given.of(data_set.images)
-    problems: dict[int, Problem] = {}
-    for image in np.flatnonzero(np.isnan(sizes[:, 0])).tolist():
-        if data_set.image_files[image]:
-            try:
-                sizes[image] = image_size(data_set.image_files[image])
-            except InputError as error:
-                problems[image] = error.problems[0]
-    if given.source and not as_is:
-        _check_sample(data_set, given)
+    sizes, files_ = given.of(data_set.images), data_set.image_files
+    problems = _read_sizes(files_, np.flatnonzero(np.isnan(sizes[:, 0])).tolist(), sizes)
+    if given.source and not as_is:  # compare the table with a sample
+        existing = [image for image, path in enumerate(files_) if path]
+        sampled = existing[:: max(1, len(existing) // _SAMPLED)]
+        other = np.full(sizes.shape, np.nan)
+        _read_sizes(files_, sampled, other)
+        folder = os.path.dirname(files_[sampled[0]]) if sampled else ""
+        source = f"in its file (if the table is right, pass {INSIST})"
+        given.check_against(other, data_set.images, folder, source)
     if listed := [problem for image, problem in problems.items() if image in required]:
         raise InputError(listed)
     first_hint = "put images next to their labels (labels/x.txt, images/x.jpg), or "
@@ -482,16 +482,13 @@ def sizes_of_images(
     return sizes
 
 
-def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
-    """Compare a table with the sizes of a sample of image files."""
-    existing = [image for image, path in enumerate(data_set.image_files) if path]
-    sampled = existing[:: max(1, len(existing) // _SAMPLED)]
-    other = np.full((len(data_set.images), 2), np.nan)
-    for image in sampled:
-        try:
-            other[image] = image_size(data_set.image_files[image])
-        except InputError:
-            continue  # the table has the size
-    path = data_set.image_files[sampled[0]] if sampled else ""
-    source = f"in its file (if the table is right, pass {INSIST})"
-    given.check_against(other, data_set.images, os.path.dirname(path), source)
+def _read_sizes(paths: list[str], images: list[int], sizes: Floats) -> dict[int, Problem]:
+    """Set the sizes (I, 2) of some images from their files; return the problem of each image."""
+    problems: dict[int, Problem] = {}
+    for image in images:
+        if paths[image]:
+            try:
+                sizes[image] = image_size(paths[image])
+            except InputError as error:
+                problems[image] = error.problems[0]
+    return problems

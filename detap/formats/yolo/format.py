@@ -84,7 +84,6 @@ from detap.text_input import is_whole, join_names
 _NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GEOMETRY_OF_TASK = {"pose": "keypoints", "obb": "polygons"}
 _FITTING_FILES, _FITTING_LINES = 16, 64
-_ROWS = 256
 
 
 def read_ground_truth(
@@ -394,8 +393,8 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
 
 def _are_oriented(files: Iterator[str]) -> bool:
     """Return True if the first rows have four corners, and a row up to then is not upright."""
-    lines = (line for file in files for line in _first_lines(file))
-    while rows := [line.split() for line in islice(lines, _ROWS)]:
+    for file in files:
+        rows = [line.split() for line in _first_lines(file)]
         if any(len(row) != 1 + CORNERS for row in rows):
             return False
         with np.errstate(invalid="ignore"):  # the reader refuses infinite numbers

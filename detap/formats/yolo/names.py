@@ -63,10 +63,8 @@ def read_obj_data(file: str, limits: Limits) -> ClassNames:
 
 def _existing(folder: str, path: str) -> str:
     """Return a path relative to a folder, without :data:`PREFIX` if nothing has it."""
-    full, stripped = (os.path.join(folder, p) for p in (path, path.removeprefix(PREFIX)))
-    if "\0" in path:
-        return full
-    return stripped if os.path.exists(stripped) and not os.path.exists(full) else full
+    paths = [os.path.join(folder, p) for p in (path, path.removeprefix(PREFIX))]
+    return paths[0] if "\0" in path else next(filter(os.path.exists, paths), paths[0])
 
 
 def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
