@@ -189,18 +189,18 @@ def _distinct_names(
         str(identifier) if name is None else name
         for identifier, name in zip(ids, names, strict=True)
     ]
-    repeated = {name for name, count in Counter(given).items() if count > 1}
+    counts = Counter(given)
     distinct = given
     while shared := {name for name, count in Counter(distinct).items() if count > 1}:
         distinct = [
             distinct_name(name, identifier) if name in shared else name
             for identifier, name in zip(ids, distinct, strict=True)
         ]
-    if repeated:
-        count = sum(name in repeated for name in given)
+    if len(counts) < len(given):
+        repeated = sum(count for count in counts.values() if count > 1)
         message = "duplicate category names; appending the id"
-        notes.append(Note("equal-category-names", message, count))
-    folded = Counter(name.casefold() for name in set(given))
+        notes.append(Note("equal-category-names", message, repeated))
+    folded = Counter(name.casefold() for name in counts)
     similar = sum(count for count in folded.values() if count > 1)
     if similar:
         message = "category names differ only in case; treated as distinct"

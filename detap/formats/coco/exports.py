@@ -16,6 +16,7 @@ from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
 from detap.formats.coco.columns import TruthColumns, only_texts
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
+from detap.tables.columns import indices_in
 from detap.tables.detection import Floats, GroundTruth, Name
 from detap.text_input import quote
 
@@ -53,24 +54,21 @@ def as_exported(
 def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note]]:
     """Give images of one file name the index of the first."""
     names = only_texts(file.image_values("file_name"))
+    files = [names.get(identifier, identifier) for identifier in table.images]
     first: dict[Name, int] = {}
-    for index, identifier in enumerate(table.images):
-        first.setdefault(names.get(identifier, identifier), index)
-    kept = sorted(first.values())
-    if len(kept) == len(table.images):
+    for index, name in enumerate(files):
+        first.setdefault(name, index)
+    kept = list(first.values())
+    if len(kept) == len(files):
         return table, []
-    new_index = {old: new for new, old in enumerate(kept)}
-    index_of_image = np.array(
-        [new_index[first[names.get(name, name)]] for name in table.images], np.int32
-    )
-    repeated = len(table.images) - len(kept)
+    repeated = len(files) - len(kept)
     message = (
         "images listed again by Label Studio, once per annotator; the boxes of all annotators "
         "count: export JSON to use the newest annotation"
     )
     merged = replace(
         table,
-        image=index_of_image[table.image],
+        image=indices_in(files, first)[table.image],
         images=tuple(table.images[old] for old in kept),
         image_sizes=None if table.image_sizes is None else table.image_sizes[kept],
     )

@@ -23,7 +23,7 @@ from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
-from detap.io.paths import STDIN, shown
+from detap.io.paths import STDIN
 from detap.io.problems import Problems
 from detap.io.stream import refuse
 from detap.tables.detection import (
@@ -242,6 +242,7 @@ CLASS_NAMES_AS_IDS = Note(
 """Note of results whose ``category_id`` or ``category_name`` is a class name."""
 
 _SEPARATORS = str.maketrans("", "", "_- ")
+_SAME_CATEGORIES = "use the ground truth's category ids or names"
 
 
 def match_by_listed_name(
@@ -323,12 +324,7 @@ def _check_names(
     names = dict(zip(truth.class_ids, truth.classes, strict=True))
     folded = {_fold(name) for name in listed.values()}
     problems = [
-        Problem(
-            shown(path),
-            "categories",
-            other_name(name, listed[name], names[name]),
-            "use the ground truth's category ids or names",
-        )
+        Problem(path, "categories", other_name(name, listed[name], names[name]), _SAME_CATEGORIES)
         for name, k in labels.items()
         if k < 0 and name in names and _fold(names[name]) not in folded
     ]
@@ -417,8 +413,7 @@ def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Na
         name, expected = mapping.listed.get(identifier), names.get(identifier)
         comparable = isinstance(identifier, str) and None not in (name, expected)
         if comparable and expected not in (name, distinct_name(str(name), identifier)):
-            message = other_name(identifier, name, expected)
-            raise mapping.error(message, "use the ground truth's category ids or names")
+            raise mapping.error(other_name(identifier, name, expected), _SAME_CATEGORIES)
 
 
 def _with_labels(columns: Detections, truth: GroundTruth, names: Sequence[str]) -> Detections:

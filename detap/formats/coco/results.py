@@ -33,7 +33,7 @@ from detap.formats.coco.truth import NO_BOX
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import Document, Ids, RecordList, loaded, names_of
 from detap.io.json_text import short_json
-from detap.tables.columns import check_scores
+from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import (
     Detections,
     Flags,
@@ -269,9 +269,8 @@ class ResultsFile:
                 file if isinstance(file, str) else names[row]
                 for row, file in zip(image.rows.tolist(), files, strict=True)
             ]
-            image.index = {}
-            index = [image.index.setdefault(name, len(image.index)) for name in rows]
-            image.rows = np.array(index, np.int32)
+            image.index = {name: k for k, name in enumerate(dict.fromkeys(rows))}
+            image.rows = indices_in(rows, image.index)
         return image
 
     def _fill_boxes(self, box: Floats, mask: Integers | None) -> None:

@@ -20,7 +20,6 @@ from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.objects import Objects
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import FolderReader, Rows
 from detap.formats.yolo import shapes
 from detap.formats.yolo.rows import (
@@ -85,17 +84,12 @@ class LabelReader(FolderReader):
         name_kinds: set[bool] = set()
         resolve = _resolver(names, frozenset(known), name_kinds)
         self.read(task.form(resolve, folder.given, scored=scored))
+        self.problems.raise_any()
         self.predicted = scored
         if scored:
             self._split_scores()
         self.by_name = name_kinds == {True}
         self._take_shapes()
-
-    def read(self, form: LineForm) -> Rows:
-        """Read the rows; raise InputError with every invalid line."""
-        rows = super().read(form)
-        self.problems.raise_any()
-        return rows
 
     def _split_scores(self) -> None:
         """Take confidences, or track ids in their place, off the rows; refuse a mixture."""
@@ -105,6 +99,7 @@ class LabelReader(FolderReader):
             # Polygons without confidence may end at the border of their image.
             form = replace(form, has_tracks=False, tracks=Counter())
             has_confidence = form.have_confidence(self.read(form).counts)
+            self.problems.raise_any()
         last = self.rows.numbers[self.rows.ends - 1]
         if _are_track_ids(last[has_confidence]):
             # Boxes of an image in which nothing is tracked have no id.
