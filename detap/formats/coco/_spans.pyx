@@ -1,7 +1,7 @@
 """Decode the `segmentation` and `keypoints` of COCO records, kept as JSON by `Fields.spans`.
 
 Python checks values of an unusual type and invalid ones, and returns plain JSON to read instead: see
-`masks.py` and `keypoints.py`.
+`outlines.py`.
 """
 
 from libc.math cimport fabs

@@ -36,7 +36,7 @@ class _Outlines:
     expected: str
     are_lists = True  # of numbers
 
-    def __init__(self, records: RecordList, key: str) -> None:
+    def __init__(self, records: RecordList, key: str = "segmentation") -> None:
         self._records, self._key = records, key
         self._outlines = Outlines(keypoints=self.are_lists)
 

@@ -44,7 +44,9 @@ def number_of(name: str, value: Any) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise FaultError(f"{name} is {format_infinite(value)}, expected a finite number")
+        text = "NaN" if math.isnan(number) else "infinite"
+        text = short_json(value) if isinstance(value, int) else text
+        raise FaultError(f"{name} is {text}, expected a finite number")
     return number
 
 
@@ -57,13 +59,6 @@ def score_of(value: Any, key: str = "score") -> float:
             "use scores that float64 represents exactly, such as integers below 2^53",
         )
     return number
-
-
-def format_infinite(value: object) -> str:
-    """Return the text of NaN, infinity or an integer beyond float64."""
-    if not isinstance(value, float):
-        return short_json(value)
-    return "NaN" if math.isnan(value) else "infinite"
 
 
 def required(record: Record, key: str) -> Any:

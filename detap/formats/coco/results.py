@@ -100,7 +100,7 @@ class ResultsFile:
         self._records.drain = self._drain
         has_ids = self.masks or bool(self.keypoints)
         self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None
-        self._segmentations = SegmentationLists(self._records, "segmentation")
+        self._segmentations = SegmentationLists(self._records)
         keys = {*self.keypoints, "keypoints"}
         self._keypoints = {key: KeypointLists(self._records, key) for key in sorted(keys)}
         self._quadrilaterals = Quadrilaterals(self._records, "poly")

@@ -158,9 +158,7 @@ class TruthFile:
         self._image_records = RecordList(document, "images", self._images, self._image)
         self._image_records.drain = self._drain_lists
         self._category_records = RecordList(document, "categories", categories, self._category)
-        self._segmentations = (
-            SegmentationLists(self._records, "segmentation") if self.masks else None
-        )
+        self._segmentations = SegmentationLists(self._records) if self.masks else None
         self._keypoints = [KeypointLists(self._records, key) for key in self.keypoints]
         return {
             "images": self._image_records,
