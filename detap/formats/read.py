@@ -107,19 +107,20 @@ def _read_named(
     file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
 ) -> Detections:
     """Read detections by the names of images that match most of them."""
-    is_stdin = getattr(path, "path", path) == STDIN
+    read: list[Detections] = []
+    refused: InputError | None = None
     try:
-        detections = _read_detections(file_format, path, truth, given)
+        read.append(_read_detections(file_format, path, truth, given))
     except InputError as error:
-        if is_stdin:
-            raise
-        return _read_renamed(error, file_format, path, truth, given)
-    if _left_out(detections) and not is_stdin:
-        refused = InputError(Problem(str(path), "", ""))
-        with suppress(InputError):
-            renamed = _read_renamed(refused, file_format, path, truth, given)
-            return max(detections, renamed, key=len)
-    return detections
+        refused = error
+    if getattr(path, "path", path) != STDIN and (refused or _left_out(read[0])):
+        try:
+            read += _read_renamed(file_format, path, truth, given)
+        except InputError as error:
+            refused = refused and error
+    if refused and not read:
+        raise refused
+    return max(read, key=len)
 
 
 def _left_out(detections: Detections) -> bool:
@@ -144,14 +145,14 @@ def _by_stem(gt_format: Format, truth: GroundTruth) -> GroundTruth:
 
 
 def _read_renamed(
-    error: InputError, file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
-) -> Detections:
+    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
+) -> list[Detections]:
     """Read detections that name the images or classes in another form than the ground truth."""
     gt_format = FORMATS.get(truth.format, file_format)
     try:
         named = _by_stem(gt_format, truth)
     except (InputError, ValueError, KeyError, TypeError):
-        raise error from None  # the ground truth cannot be read again
+        return []  # the ground truth cannot be read again
     path = getattr(path, "path", path)
     same_ids = gt_format.by_ids and file_format.by_ids
     named = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
@@ -177,9 +178,7 @@ def _read_renamed(
         read.append(restore_ids(replace(detections, notes=notes), truth))
         if not _left_out(detections):
             break
-    if read:
-        return max(read, key=len)
-    raise error from None
+    return read
 
 
 def _renamings(
