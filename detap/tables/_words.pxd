@@ -13,12 +13,10 @@ cdef extern from *:
     #if defined(_MSC_VER) && !defined(__clang__)
     #include <intrin.h>
     static __inline int detap_ctz(uint64_t x) { unsigned long i; _BitScanForward64(&i, x); return (int)i; }
-    static __inline int detap_clz(uint64_t x) { unsigned long i; _BitScanReverse64(&i, x); return 63 - (int)i; }
     #define detap_ones(x) (int)__popcnt64(x)
     #define detap_swap(x) _byteswap_uint64(x)
     #else
     #define detap_ctz(x) __builtin_ctzll(x)
-    #define detap_clz(x) __builtin_clzll(x)
     #define detap_ones(x) __builtin_popcountll(x)
     #define detap_swap(x) __builtin_bswap64(x)
     #endif
@@ -45,21 +43,17 @@ cdef extern from *:
     #endif
     }
 
-    #define DETAP_ALL_BITS 0xFFFFFFFFFFFFFFFFULL
     #define DETAP_LOW_BITS 0x0101010101010101ULL
     #define DETAP_HIGH_BITS 0x8080808080808080ULL
     #define DETAP_MIX 0x9E3779B97F4A7C15ULL
     """
-    # The place of the lowest bit that is set, from 0, and how many zeros stand above the highest;
-    # neither of 0.
+    # The place of the lowest bit that is set, from 0; not of 0.
     int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
-    int leading_zeros "detap_clz"(uint64_t) noexcept nogil
     int ones "detap_ones"(uint64_t) noexcept nogil
     # The next eight bytes, the first in the lowest bits.
     uint64_t load "detap_load"(const uint8_t *) noexcept nogil
     # The lower half of the product of two numbers; the upper one goes to the last argument.
     uint64_t multiply "detap_multiply"(uint64_t, uint64_t, uint64_t *) noexcept nogil
-    uint64_t ALL_BITS "DETAP_ALL_BITS"
     uint64_t LOW_BITS "DETAP_LOW_BITS"      # the lowest bit of each byte
     uint64_t HIGH_BITS "DETAP_HIGH_BITS"    # the highest
     uint64_t MIX "DETAP_MIX"                # an odd number by which hashes are multiplied

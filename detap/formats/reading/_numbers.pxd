@@ -2,7 +2,7 @@
 
 Used by the JSON and VOC scanners. Short numbers are one product or quotient of two exact doubles,
 which is rounded once and hence correctly (W. D. Clinger, "How to read floating point numbers
-accurately", PLDI 1990). `_numbers.scaled` converts longer ones, and Python the few that it cannot.
+accurately", PLDI 1990). `_numbers.scaled` converts up to 19 digits, and Python the others.
 """
 
 from libc.math cimport isfinite
@@ -33,6 +33,7 @@ cdef extern from *:
     #endif
 
     #define DETAP_UNSURE -1.0
+    #define DETAP_ERROR 8.8817841970012523e-16
     #define DETAP_ZEROS 0x3030303030303030ULL
     #define DETAP_NO_DIGIT 0x7676767676767676ULL
     #define DETAP_PAIRS 0x000000FF000000FFULL
@@ -43,12 +44,12 @@ cdef extern from *:
     const uint64_t[8] WHOLE_TENS "detap_whole_tens"
     bint ROUNDS_ONCE "DETAP_ROUNDS_ONCE"
     double UNSURE "DETAP_UNSURE"    # never the value of a mantissa, which has no sign
+    double ERROR "DETAP_ERROR"      # 2**-50
     uint64_t ZEROS "DETAP_ZEROS", NO_DIGIT "DETAP_NO_DIGIT"
     uint64_t PAIRS "DETAP_PAIRS", UPPER "DETAP_UPPER", LOWER "DETAP_LOWER"
 
 
 cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil
-cdef double shortened(Bytes digits, Bytes end, int64_t power) noexcept nogil
 cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil
 
 
@@ -83,7 +84,7 @@ cdef inline bint read_decimal(
     """
     cdef Bytes at = start, first, behind, run
     cdef uint64_t mantissa = 0
-    cdef Py_ssize_t before, places = 0
+    cdef Py_ssize_t before, digits, places = 0
     cdef int64_t written = 0
     cdef bint negative, down, whole = True
     negative = at < end and at[0] == c'-'
@@ -117,10 +118,11 @@ cdef inline bint read_decimal(
             return False
         written = -written if down else written
     stop[0] = at
-    if before + places <= 19:
-        value[0] = converted(mantissa, written - places)
-    else:
-        value[0] = shortened(first, behind, written - places)
+    digits = before + places
+    while digits > 19 and first < behind and (first[0] == c'0' or first[0] == c'.'):
+        digits -= first[0] == c'0'
+        first += 1
+    value[0] = converted(mantissa, written - places) if digits <= 19 else UNSURE
     if value[0] == UNSURE:
         value[0] = by_python(start, at - start)
     if negative:
