@@ -129,17 +129,15 @@ def _curves(analysis: Analysis) -> dict[str, Any]:
     """Return the interpolated precision at 101 recalls, in ten-thousandths."""
     curves = [_curve(sweep) if sweep.positives else None for sweep in analysis.sweeps.by_class]
     known = [curve for curve in curves if curve is not None]
-    return {
-        "by_class": [None if curve is None else _ten_thousandths(curve) for curve in curves],
-        "mean": _ten_thousandths(np.mean(known, axis=0)) if known else None,
-    }
+
+    def shown(values: Floats | None) -> list[int] | None:
+        return None if values is None else np.rint(values * 10_000).astype(int).tolist()
+
+    mean = np.mean(known, axis=0) if known else None
+    return {"by_class": [shown(curve) for curve in curves], "mean": shown(mean)}
 
 
 def _curve(sweep: Sweep) -> Floats:
     envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
     values: Floats = np.append(envelope, 0.0)[np.searchsorted(sweep.recall, _RECALLS)]
     return values
-
-
-def _ten_thousandths(values: Floats) -> list[int]:
-    return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]

@@ -2,8 +2,7 @@
 
 const $ = (id) => document.getElementById(id);
 
-function make(tag, attributes, ...children) {
-  const node = document.createElement(tag);
+function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "click") node.addEventListener("click", value);
@@ -13,12 +12,8 @@ function make(tag, attributes, ...children) {
   return node;
 }
 
-function draw(tag, attributes, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
+const make = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
+const draw = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 const NOTHING = "–";
 const grouped = new Intl.NumberFormat("en-US");  // toLocaleString would make one for each number
