@@ -60,25 +60,18 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 
 def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
     """Return the block of breakdowns, with histograms in JSON."""
-    parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
+    parts = {name: _rows(part) for name in _LABELS if (part := getattr(result, name)) is not None}
     return Block(
         "breakdowns",
         f"Breakdowns at IoU {result.iou:.6g}{at_score(result.score_threshold)}",
-        {
-            "iou": result.iou,
-            "score_threshold": result.score_threshold,
-            **{name: _rows(part) for name, part in parts.items()},
-            **histograms,
-        },
-        ()
-        if result.position is not None
-        else ("No breakdown by position: image sizes are unknown",),
+        {"iou": result.iou, "score_threshold": result.score_threshold, **parts, **histograms},
+        () if "position" in parts else ("No breakdown by position: image sizes are unknown",),
         Table(
             _COLUMNS,
             tuple(
                 {**row, "name": _group_label(name, str(row["name"]))}
-                for name, part in parts.items()
-                for row in _rows(part)
+                for name, rows in parts.items()
+                for row in rows
             ),
         ),
     )

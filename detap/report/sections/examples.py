@@ -87,7 +87,8 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     lines = tuple(
         f"{reason.replace('_', ' ')}: {_WHY[reason]}" for reason in _WHY if reason in reasons
     )
-    yield Block("", f"Possible label errors{minimum}", {}, lines, _table(_LABEL_ERRORS, suspected))
+    shown = [{**row, "reason": str(row["reason"]).replace("_", " ")} for row in suspected]
+    yield Block("", f"Possible label errors{minimum}", {}, lines, _table(_LABEL_ERRORS, shown))
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
@@ -111,11 +112,8 @@ def _class_of_truth(results: MatchResults, row: int) -> str | None:
 
 
 def _table(columns: tuple[Column, ...], rows: Sequence[dict[str, Cell]]) -> Table:
-    texts = []
-    for row in rows:
-        reason = {"reason": str(row["reason"]).replace("_", " ")} if "reason" in row else {}
-        # A name that is a number is a name all the same.
-        texts.append({**row, **reason, "image": str(row["image"])})
+    # A name that is a number is a name all the same.
+    texts = [{**row, "image": str(row["image"])} for row in rows]
     return Table(columns, tuple(texts))
 
 
