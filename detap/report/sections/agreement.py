@@ -58,10 +58,7 @@ AgreementReport = report_of(
 
 
 def agreement_report(
-    agreement: Agreement,
-    *,
-    inputs: Sequence[Mapping[str, Any]] = (),
-    max_rows: int | None = 10,
+    agreement: Agreement, *, inputs: Sequence[Mapping[str, Any]] = (), max_rows: int | None = 10
 ) -> Report:
     """Return the report of two annotators."""
     rows = _rows(agreement.classes, agreement.class_counts)

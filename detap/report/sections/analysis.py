@@ -22,10 +22,7 @@ class Analysis:
     """A result and its analyses, each computed once."""
 
     def __init__(
-        self,
-        result: Result,
-        before: "Analysis | None" = None,
-        threshold: Threshold | None = None,
+        self, result: Result, before: "Analysis | None" = None, threshold: Threshold | None = None
     ) -> None:
         self.result, self.before, self.threshold = result, before, threshold
 

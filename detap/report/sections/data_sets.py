@@ -61,10 +61,7 @@ DataSetsReport = report_of(
 
 
 def data_sets_report(
-    data: DataSets,
-    *,
-    inputs: Sequence[Mapping[str, Any]] = (),
-    notes: Sequence[Note] = (),
+    data: DataSets, *, inputs: Sequence[Mapping[str, Any]] = (), notes: Sequence[Note] = ()
 ) -> Report:
     """Return the report of several data sets."""
     names = data.names
