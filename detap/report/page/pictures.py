@@ -172,13 +172,12 @@ def find_folder(folders: Iterable[ImageFolder], images: Sequence[ImageFile]) -> 
     for folder in folders:
         if not os.path.isdir(folder.path):
             missing.append(folder.path)
-            continue
-        if not _is_inside(folder.path, folder.root):
+        elif not _is_inside(folder.path, folder.root):
             links.append(folder.path)
-            continue
-        if 2 * sum(_exists(folder, image) for image in images) >= max(1, len(images)):
+        elif 2 * sum(_exists(folder, image) for image in images) < max(1, len(images)):
+            searched.append(folder.path)
+        else:
             return Search(folder, (*searched, *missing), tuple(links))
-        searched.append(folder.path)
     return Search(None, (*searched, *missing), tuple(links))
 
 

@@ -81,7 +81,7 @@ DetectionReport = report_of(
     power=field(PowerData, required=False),
     slices=field(dict_of(SliceEntry), "Subsets of the images, by tag.", required=False),
     selection=field(SelectionData, required=False),
-    retained_metrics=field(list[str], "A baseline's, of older reports.", required=False),
+    retained_metrics=field(list[str], "Of a baseline, from older ones.", required=False),
     reproduces=field(ReproducesData, required=False),
     metric_details=field(dict_of(DetailsData), "Of metrics of --metrics.", required=False),
     unscored=field(UnscoredData, required=False),
