@@ -105,7 +105,8 @@ def rendered(
     **values: Any,
 ) -> str:
     """Return a page of a template, which may run these scripts and apply these styles alone."""
-    texts = [*map(_resource, libraries), _script(scripts)]
+    parts = "\n".join(_resource(f"script/{name}.js") for name in scripts)
+    texts = [*map(_resource, libraries), f'(() => {{\n"use strict";\n\n{parts}}})();\n']
     sheets = [_resource(name) for name in styles]
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -334,11 +335,6 @@ def _pictures(
 
 def _resource(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-def _script(names: Sequence[str]) -> str:
-    parts = "\n".join(_resource(f"script/{name}.js") for name in names)
-    return f'(() => {{\n"use strict";\n\n{parts}}})();\n'
 
 
 def _sources(texts: list[str]) -> str:

@@ -55,30 +55,28 @@ def data_check_report(
     rows = data_check.classes
     counted: list[str] = [key for key in ("ground_truths", "detections") if rows and key in rows[0]]
     table = with_totals((name_column("class"), *columns_of("count", *counted)), rows, "total")
+    count, listed = len(problems) + omitted, [problem._asdict() for problem in problems]
+    errors = {"problems": listed, "omitted": omitted}
     return Report(
         kind="check",
         inputs=tuple(inputs),
         table=table if rows else table._replace(totals=None),
         notes=data_check.notes,
-        blocks=(_errors(problems, omitted), *_statistics(data_check.statistics)),
+        blocks=(
+            Block("errors", f"{count} error{'s' * (count != 1)}" if count else "No errors", errors),
+            _statistics(data_check.statistics),
+        ),
     )
 
 
-def _errors(problems: Sequence[Problem], omitted: int) -> Block:
-    listed = [problem._asdict() for problem in problems]
-    count = len(problems) + omitted
-    title = f"{count} error{'s' * (count != 1)}" if count else "No errors"
-    return Block("errors", title, {"problems": listed, "omitted": omitted})
-
-
-def _statistics(statistics: Sequence[Statistic]) -> tuple[Block, ...]:
+def _statistics(statistics: Sequence[Statistic]) -> Block:
     rows = tuple(
         {"name": statistic.title, "value": _format_value(statistic.value)}
         for statistic in statistics
     )
     columns = (name_column("Data set"), Column("value", "", "", "name"))
     data = {statistic.key: statistic.value for statistic in statistics}
-    return (Block("statistics", "", data, (), Table(columns, rows) if rows else None),)
+    return Block("statistics", "", data, (), Table(columns, rows) if rows else None)
 
 
 def _format_value(value: Any) -> str:
