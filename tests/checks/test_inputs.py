@@ -20,38 +20,28 @@ from detap.checks.inputs import category_shift
 from detap.cli import main
 from detap.errors import InputError
 from tests.cli.conftest import Run
+from tests.coco import Row, results_of, truth_of
 
 Records = list[dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
 
 IMAGES = 30
-CATEGORIES = [{"id": k, "name": f"c{k}"} for k in range(1, 6)]
+NAMES = {k: f"c{k}" for k in range(1, 6)}
+
+
+ROWS: list[Row] = [
+    (image, (2 * image + k + 1) % 5 + 1, [10 + 50 * k, 10, 30, 40])
+    for image in range(1, IMAGES + 1)
+    for k in (0, 1)
+]
 
 
 def objects() -> Records:
-    return [
-        {
-            "id": 2 * image + k,
-            "image_id": image,
-            "category_id": (2 * image + k + 1) % 5 + 1,
-            "bbox": [10 + 50 * k, 10, 30, 40],
-            "area": 1200,
-            "iscrowd": 0,
-        }
-        for image in range(1, IMAGES + 1)
-        for k in (0, 1)
-    ]
-
-
-def truth_of(records: Records, images: Sequence[int]) -> dict[str, Any]:
-    listed = [{"id": k, "width": 200, "height": 100, "file_name": f"{k}.jpg"} for k in images]
-    chosen = [record for record in records if record["image_id"] in images]
-    return {"images": listed, "categories": CATEGORIES, "annotations": chosen}
+    return list(truth_of(ROWS, NAMES, [])["annotations"])
 
 
 def results() -> Records:
-    keys = ("image_id", "category_id", "bbox")
-    return [{**{key: record[key] for key in keys}, "score": 0.5} for record in objects()]
+    return results_of(ROWS, 0.5)
 
 
 def shifted(record: dict[str, Any]) -> None:
@@ -87,9 +77,13 @@ class Written:
 
     def write(self, truths: Records, detections: Records) -> None:
         for name, images in self.parts.items():
-            few = [record for record in detections if record["image_id"] in images]
-            Path(self.path(f"gt-{name}")).write_text(json.dumps(truth_of(truths, [*images])))
-            Path(self.path(f"dt-{name}")).write_text(json.dumps(few))
+            objects, answers = (
+                [record for record in records if record["image_id"] in images]
+                for records in (truths, detections)
+            )
+            truth = truth_of([], NAMES, images, size=(200, 100)) | {"annotations": objects}
+            Path(self.path(f"gt-{name}")).write_text(json.dumps(truth))
+            Path(self.path(f"dt-{name}")).write_text(json.dumps(answers))
 
     def call(self, truths: Sequence[str], detections: Sequence[str], *more: str) -> list[str]:
         words = [word for name in truths for word in ("--gt", self.path(f"gt-{name}"))]
@@ -213,10 +207,7 @@ def updated(
         return [record[key] for record in records if record["image_id"] == image]
 
     for image in images:
-        own = {
-            "boxes": [of(truths, "bbox", image)],
-            "labels": [of(truths, "category_id", image)],
-        }
+        own = {"boxes": [of(truths, "bbox", image)], "labels": [of(truths, "category_id", image)]}
         evaluator.update(
             [image],
             [of(detections, "bbox", image)],
@@ -244,27 +235,15 @@ def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
     count = 40
     images = range(1, count + 1)
     boxes = {k: [3 * k, 2 * k, 20 + 3 * k, 20 + 2 * k] for k in images}
-    sizes = {"width": 1000, "height": 1000}
-    truth = {
-        "images": [{"id": k, "file_name": f"{count + 1 - k}.jpg", **sizes} for k in images],
-        "categories": CATEGORIES,
-        "annotations": [
-            {"id": k, "image_id": k, "category_id": 1, "bbox": boxes[k], "area": 1, "iscrowd": 0}
-            for k in images
-        ],
-    }
+    rows: list[Row] = [(k, 1, boxes[k]) for k in images]
+    truth = truth_of(rows, NAMES, images, size=(1000, 1000))
+    for image in truth["images"]:
+        image["file_name"] = f"{count + 1 - image['id']}.jpg"
     (tmp_path / "gt.json").write_text(json.dumps(truth))
-    by_stem = [
-        {"image_id": count + 1 - k, "category_id": 1, "bbox": boxes[k], "score": 0.5}
-        for k in images
-        if abs(k - 20.5) > 5
-    ][:objects_of_shard]
+    stems: list[Row] = [(count + 1 - k, 1, boxes[k]) for k in images if abs(k - 20.5) > 5]
+    by_stem = results_of(stems[:objects_of_shard])
     taken = {record["image_id"] for record in by_stem}
-    right = [
-        {"image_id": k, "category_id": 1, "bbox": boxes[k], "score": 0.5}
-        for k in images
-        if k not in taken
-    ]
+    right = results_of(row for row in rows if row[0] not in taken)
     words = ["eval", "--gt", str(tmp_path / "gt.json")]
     for name, records in (("stems", by_stem), ("right", right)):
         (tmp_path / f"{name}.json").write_text(json.dumps(records))

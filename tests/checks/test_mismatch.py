@@ -7,28 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from detap.checks import sample as sampling
 from detap.checks import statistics as checking
 from detap.checks.mismatch import exchanged_classes, mismatch_notes
 from detap.checks.sample import Sample
 from detap.checks.statistics import examine
-from detap.cli.commands.check import command
-from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.sanity_notes import add_sanity_notes, comparison_notes, mismatch_notes_of
 from detap.evaluation.scoring import score_tables
 from detap.evaluation.selection import select
 from detap.formats.catalogue import format_named
-from detap.formats.coco import format as coco
 from detap.formats.read import detections_from
-from detap.formats.voc import tables as voc
-from detap.report import schema as report_schema
 from detap.tables.detection import Detections, GroundTruth
+from tests.checks.test_boxes import FEW, PAIRS, read
+from tests.cli.conftest import Run, written
+from tests.coco import Row, results_of, truth_of
+from tests.schemas import valid
 
 IMAGES = 40
 SIZE = (640.0, 480.0)
@@ -249,8 +248,7 @@ def test_a_few_swapped_classes_are_detected(way: list[int], code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "names"),
-    [(5, "'1', '2', '3', '4', '5' of"), (6, "'1', '2', '3', '4', '5', ... of")],
+    ("count", "names"), [(5, "'1', '2', '3', '4', '5' of"), (6, "'1', '2', '3', '4', '5', ... of")]
 )
 def test_up_to_five_permuted_classes_are_named(count: int, names: str) -> None:
     """The last of seven classes is right."""
@@ -630,71 +628,42 @@ def test_one_score_for_all_is_noted() -> None:
 # --- the command
 
 
+ROWS: list[Row] = [(1, 1, [10, 10, 20, 20])]
+(FOUND,) = results_of(ROWS)
+
+
 def write(folder: Path, detections: list[Any]) -> tuple[str, str]:
-    image = {"id": 1, "width": 100, "height": 100}
-    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
-    annotation |= {"area": 400, "iscrowd": 0}
-    categories = [{"id": 1, "name": "cat"}]
-    gt, dt = folder / "gt.json", folder / "dt.json"
-    content = {"images": [image], "annotations": [annotation], "categories": categories}
-    gt.write_text(json.dumps(content))
-    dt.write_text(json.dumps(detections))
-    return str(gt), str(dt)
+    files = written(folder, truth_of(ROWS, {1: "cat"}, [1], size=(100, 100)), detections)
+    return files[1], files[3]
 
 
-FOUND = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.9}
-
-
-def run(*arguments: str) -> Any:
-    try:
-        runner = CliRunner(mix_stderr=False)  # type: ignore[call-arg]
-    except TypeError:  # click keeps the two apart by itself, from 8.2 on
-        runner = CliRunner()
-    return runner.invoke(command, list(arguments), obj=Session(), catch_exceptions=True)
-
-
-def test_the_command_reports_statistics(tmp_path: Path) -> None:
+def test_the_command_reports_statistics(tmp_path: Path, command: Run) -> None:
     gt, dt = write(tmp_path, [FOUND])
-    done = run("--gt", gt, "--dt", dt, "--output-format", "json")
-    assert done.exit_code == 0
-    report = json.loads(done.stdout)
+    report = command("check", gt, dt, "--output-format", "json").report()
     assert report["kind"] == "check"
     assert report["errors"] == {"problems": [], "omitted": 0}
     assert report["statistics"]["met_by_class"] == 1
     assert report["classes"] == [{"name": "cat", "id": 1, "ground_truths": 1, "detections": 1}]
     assert [source["role"] for source in report["inputs"]] == ["ground_truth", "detections"]
     assert all(len(source["sha256"]) == 64 for source in report["inputs"])
-    assert run("--gt", gt, "--dt", dt, "--strict").exit_code == 0
-
-
-def test_the_report_matches_its_schema(tmp_path: Path) -> None:
-    import jsonschema
-
-    schema = report_schema("check")
-    jsonschema.Draft202012Validator.check_schema(schema)
-    gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
-    for arguments in (("--gt", gt, "--dt", dt), ("--gt", gt), ("--dt", dt), ("--gt", dt)):
-        run(*arguments, "-o", str(tmp_path / "out.json"))
-        report = json.loads((tmp_path / "out.json").read_text())
-        jsonschema.validate(report, schema)
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(report | {"kind": "detection"}, schema)
-
-
-def test_the_command_shows_a_table(tmp_path: Path) -> None:
-    gt, dt = write(tmp_path, [FOUND])
-    shown = run("--gt", gt, "--dt", dt).stdout
+    shown = command("check", gt, dt, "--strict").passed().out
     assert "No errors" in shown
     assert "highest score" in shown
-    assert "Traceback" not in shown
 
 
-def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
+def test_the_report_matches_its_schema(tmp_path: Path, command: Run) -> None:
+    gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
+    for arguments in (("--gt", gt, "--dt", dt), ("--gt", gt), ("--dt", dt), ("--gt", dt)):
+        command("check", *arguments, "-o", tmp_path / "out.json")
+        report = valid(json.loads((tmp_path / "out.json").read_text()), "check")
+        with pytest.raises(jsonschema.ValidationError):
+            valid(report | {"kind": "detection"}, "check")
+
+
+def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path, command: Run) -> None:
     gt, dt = write(tmp_path, [{**FOUND, "score": True}])
     Path(gt).write_text('{"images": 5}')
-    done = run("--gt", gt, "--dt", dt, "-o", str(tmp_path / "out.json"))
-    assert isinstance(done.exception, InputError)
-    assert done.exception.exit_status == 2
+    assert command("check", gt, dt, "-o", tmp_path / "out.json").status == 2
     report = json.loads((tmp_path / "out.json").read_text())
     said = [(problem["file"], problem["message"]) for problem in report["errors"]["problems"]]
     assert (gt, "images is 5, expected an array") in said
@@ -702,31 +671,25 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
     assert report["classes"] == []
     (tmp_path / "text").mkdir()
     (tmp_path / "text/a.txt").write_text("cat 0.9 1 1 5 5\n")
-    done = run("--gt", gt, "--dt", str(tmp_path / "text"))
-    assert "not checked: cannot detect the layout of the files" in str(done.exception)
+    ended = command("check", gt, tmp_path / "text")
+    assert "not checked: cannot detect the layout of the files" in ended.err
 
 
-def test_each_input_alone_is_checked(tmp_path: Path) -> None:
+def test_each_input_alone_is_checked(tmp_path: Path, command: Run) -> None:
     gt, dt = write(tmp_path, [FOUND])
-    assert (
-        "detections"
-        not in json.loads(run("--gt", gt, "--output-format", "json").stdout)["statistics"]
+    of_truth, alone = (
+        command("check", option, path, "--output-format", "json").report()
+        for option, path in (("--gt", gt), ("--dt", dt))
     )
-    alone_ = json.loads(run("--dt", dt, "--output-format", "json").stdout)
-    assert alone_["statistics"]["detections"] == 1
-    assert alone_["classes"] == [{"name": "1", "id": 1, "detections": 1}]
+    assert "detections" not in of_truth["statistics"]
+    assert alone["statistics"]["detections"] == 1
+    assert alone["classes"] == [{"name": "1", "id": 1, "detections": 1}]
 
 
-def test_nothing_to_check_is_a_usage_error() -> None:
-    done = run()
-    assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "no input: use --gt, --dt, or both"
-
-
-def test_other_formats_are_refused(tmp_path: Path) -> None:
-    gt, dt = write(tmp_path, [FOUND])
-    done = run("--gt", gt, "--dt", dt, "--output-format", "csv")
-    assert str(done.exception) == "check writes table or json, not csv"
+def test_what_check_cannot_do(tmp_path: Path, command: Run) -> None:
+    assert command("check").refused().endswith("Error: no input: use --gt, --dt, or both\n")
+    said = command("check", *write(tmp_path, [FOUND]), "--output-format", "csv").refused()
+    assert said == "Error: check writes table or json, not csv\n"
 
 
 # --- detections alone
@@ -755,50 +718,17 @@ def test_coco_detections_alone_are_checked_like_those_of_other_formats(tmp_path:
 # --- real data
 
 
-DETECTORS = {
-    "voc2007-test": ("voc", "Annotations", "detections", {"image_set": "test"}),
-    "voc-100": (
-        "coco",
-        "gt/coco_v1/instances_default.json",
-        "dt/coco_aligned_to_gt_v1.json",
-        {},
-    ),
-    "coco-val2014-100": (
-        "coco",
-        "instances_val2014_100.json",
-        "instances_val2014_fakebbox100_results.json",
-        {},
-    ),
-    "cartucho-85": ("voc", "ground-truth", "detection-results", {}),
-    "odm-sample-2": ("voc", "groundtruths", "detections", {"boxes": "xywh"}),
-    "voc-toy": (
-        "coco",
-        "gts_coco_format/toy_example_coco.JSON",
-        "dets_coco_format/coco_dets.json",
-        {},
-    ),
-}
+@pytest.mark.parametrize("name", [*PAIRS, *FEW])
+def test_a_real_detector_gives_no_warning(real_data: Path, name: str) -> None:
+    assert codes(*read(real_data, name)) == []
 
 
-@pytest.fixture(scope="module", params=DETECTORS)
-def real(request: Any, real_data: Path) -> tuple[str, GroundTruth, Detections]:
-    kind, gt, dt, options = DETECTORS[request.param]
-    readers = {"coco": coco, "voc": voc}[kind]
-    folder = real_data / request.param
-    at = folder if gt == "Annotations" else folder / gt
-    table = readers.read_ground_truth(at, **options)
-    boxes = {key: value for key, value in options.items() if key == "boxes"}
-    return request.param, table, readers.read_detections(folder / dt, table, **boxes)
-
-
-def test_a_real_detector_gives_no_warning(real: Any) -> None:
-    _, table, detections = real
-    assert codes(table, detections) == []
-
-
-def test_a_few_images_of_a_real_detector_give_no_mismatch_warning(real: Any) -> None:
+@pytest.mark.parametrize("name", [*PAIRS, *FEW])
+def test_a_few_images_of_a_real_detector_give_no_mismatch_warning(
+    real_data: Path, name: str
+) -> None:
     """Small sets, where chance is large: at most few-overlaps is reported."""
-    _, table, detections = real
+    table, detections = read(real_data, name)
     for size in (5, 12):
         for first in range(0, min(300, len(table.images) - size), size):
             part = table.images[first : first + size]

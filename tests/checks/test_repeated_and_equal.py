@@ -10,24 +10,17 @@ import pytest
 import detap
 from detap.errors import DetapWarning
 from tests.cli.conftest import Run
+from tests.coco import results_of, truth_of
 
 BOXES = [[10 * n, 10, 8, 8] for n in range(8)]
 
 
 def coco(rows: int, score: Any) -> tuple[str, str]:
     """Return COCO files of eight objects, written so often, and detections of some scores."""
-    objects = [
-        {"id": n, "image_id": 1, "category_id": 1, "bbox": box, "area": 64, "iscrowd": 0}
-        for n, box in enumerate(BOXES * rows, 1)
-    ]
-    results = [
-        {"image_id": 1, "category_id": 1, "bbox": [x + 2 * (n % 3), y, w, h], "score": score(n)}
-        for n, (x, y, w, h) in enumerate(BOXES)
-    ]
-    images = [{"id": 1, "file_name": "a.jpg", "width": 100, "height": 100}]
-    categories = [{"id": 1, "name": "cat"}]
-    truth = {"images": images, "annotations": objects, "categories": categories}
-    return json.dumps(truth), json.dumps(results)
+    objects = [(1, 1, box) for box in BOXES * rows]
+    moved = [(1, 1, [x + 2 * (n % 3), y, w, h]) for n, (x, y, w, h) in enumerate(BOXES)]
+    results = [row | {"score": score(n)} for n, row in enumerate(results_of(moved))]
+    return json.dumps(truth_of(objects, {1: "cat"}, [1], size=(100, 100))), json.dumps(results)
 
 
 def evaluated(folder: Path, rows: int, score: Any) -> detap.Result:

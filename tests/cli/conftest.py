@@ -53,9 +53,9 @@ class Ended:
         assert self.status == 0, self.err
         return self
 
-    def refused(self) -> str:
-        """Return the messages of a run that ends with status 2."""
-        assert self.status == 2, self.err
+    def refused(self, *, shown: bool = False) -> str:
+        """Return the messages of a run that ends with status 2, without output unless `shown`."""
+        assert (self.status, bool(self.out)) == (2, shown), self.err
         return self.err
 
     def report(self, status: int = 0) -> Any:
