@@ -7,8 +7,9 @@ import pytest
 
 import detap
 from detap.errors import UsageError
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, written
 from tests.cli.conftest import detap as command_fixture
+from tests.coco import results_of, truth_of
 from tests.formats.voc_files import write
 
 command = command_fixture
@@ -19,15 +20,12 @@ DIAMOND = [50, 20, 80, 50, 50, 80, 20, 50]
 
 def files(folder: Path) -> tuple[str, str]:
     """Write a square as ground truth and the diamond in it as a detection, as COCO files."""
-    box = {"image_id": 1, "category_id": 1, "bbox": [20, 20, 60, 60]}
-    truth = {
-        "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 100}],
-        "categories": [{"id": 1, "name": "thing"}],
-        "annotations": [{"id": 1, "area": 3600, "iscrowd": 0, "segmentation": [SQUARE], **box}],
-    }
-    detections = [{"score": 0.9, "segmentation": [DIAMOND], **box}]
-    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(detections)})
-    return str(folder / "gt.json"), str(folder / "dt.json")
+    rows = [(1, 1, [20, 20, 60, 60])]
+    truth, detections = truth_of(rows, {1: "thing"}, [1], size=(100, 100)), results_of(rows)
+    truth["annotations"][0]["segmentation"] = [SQUARE]
+    detections[0]["segmentation"] = [DIAMOND]
+    files = written(folder, truth, detections)
+    return files[1], files[3]
 
 
 @pytest.mark.parametrize("asked", [("--iou-type", "polygon"), ("--protocol", "dota")])

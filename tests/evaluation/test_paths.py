@@ -10,6 +10,8 @@ import pytest
 import detap
 from detap import InputError, UsageError
 from detap.cli import main
+from tests.cli.conftest import written
+from tests.coco import truth_of
 from tests.conftest import ROOT
 
 COCO = ROOT / "fixtures/quickstart/coco"
@@ -150,24 +152,10 @@ def test_reader_options_reach_the_reader_that_has_them(tmp_path: Path) -> None:
 def test_masks_are_read_if_the_protocol_needs_them(tmp_path: Path) -> None:
     """By hand: 20 of 20 pixels, IoU 1."""
     square = {"size": [10, 10], "counts": [0, 20, 80]}
-    truth = {
-        "images": [{"id": 1, "width": 10, "height": 10}],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [
-            {
-                "id": 1,
-                "image_id": 1,
-                "category_id": 1,
-                "iscrowd": 0,
-                "area": 20,
-                "bbox": [0, 0, 2, 10],
-                "segmentation": square,
-            }
-        ],
-    }
+    truth = truth_of([(1, 1, [0, 0, 2, 10])], {1: "cat"}, [1], size=(10, 10))
+    truth["annotations"][0]["segmentation"] = square
     results = [{"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": square}]
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    (tmp_path / "dt.json").write_text(json.dumps(results))
+    written(tmp_path, truth, results)
     result = detap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json", "coco-segm")
     assert result.summary["AP"] == pytest.approx(1.0)
     assert result.ground_truth.masks is not None

@@ -1,6 +1,5 @@
 """Classes selected by integers: labels of arrays, category ids, numbers in settings."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import pytest
 
 import detap
 from detap.testing import assert_detections
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, written
+from tests.coco import results_of, truth_of
 from tests.processes import finished
 from tests.tables import dt_table, gt_table
 
@@ -27,17 +27,11 @@ def arrays(labels: Any) -> tuple[detap.GroundTruth, detap.Detections]:
 
 def coco(folder: Path) -> tuple[Path, Path]:
     """Write the same boxes with the categories 1 "cat" and 2 "dog"."""
-    sides = ([x, y, right - x, bottom - y] for x, y, right, bottom in (*BOXES, *FOUND))
-    rows = [
-        {"image_id": 1, "category_id": row % 2 + 1, "bbox": box, "score": 0.9, "id": row + 1}
-        for row, box in enumerate(sides)
-    ]
-    for row in rows[:2]:
-        del row["score"]
-    categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
-    truth = {"images": [{"id": 1}], "annotations": rows[:2], "categories": categories}
-    (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(rows[2:]))
+    truths, detections = (
+        [(1, n, [x, y, right - x, bottom - y]) for n, (x, y, right, bottom) in enumerate(boxes, 1)]
+        for boxes in (BOXES, FOUND)
+    )
+    written(folder, truth_of(truths, {1: "cat", 2: "dog"}, [1]), results_of(detections))
     return folder / "gt.json", folder / "dt.json"
 
 
