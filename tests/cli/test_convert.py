@@ -83,9 +83,8 @@ def test_quiet_prints_nothing(detap: Run, coco: list[str], tmp_path: Path) -> No
 def test_existing_files_are_not_overwritten(detap: Run, coco: list[str], tmp_path: Path) -> None:
     target = tmp_path / "instances.json"
     target.write_text("mine")
-    ended = detap("convert", *coco[:2], "--to", "coco", "-o", str(target))
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err == f"Error: {target}: already exists; use another name, or remove it\n"
+    said = detap("convert", *coco[:2], "--to", "coco", "-o", str(target)).refused()
+    assert said == f"Error: {target}: already exists; use another name, or remove it\n"
     assert target.read_text() == "mine"
 
 

@@ -142,12 +142,10 @@ def test_presets_that_reject_an_option_are_listed_as_skipped(
 
 
 def test_options_that_all_presets_reject(detap: Run) -> None:
-    ended = detap("explain", *DATA, "--value", "0.500", "--sigmas", "coco")
-    assert (ended.status, ended.out) == (2, "")
-    assert "sigmas has no effect with iou_type bbox; leave out --sigmas" in ended.err
-    ended = detap("explain", *DATA, "--value", "0.500", "--class-iou", "cat=0.5")
-    assert (ended.status, ended.out) == (2, "")
-    assert "protocol kitti requires the column 'occluded' of the ground truth" in ended.err
+    said = detap("explain", *DATA, "--value", "0.500", "--sigmas", "coco").refused()
+    assert "sigmas has no effect with iou_type bbox; leave out --sigmas" in said
+    said = detap("explain", *DATA, "--value", "0.500", "--class-iou", "cat=0.5").refused()
+    assert "protocol kitti requires the column 'occluded' of the ground truth" in said
 
 
 def test_field_options_apply_to_both_protocols(detap: Run) -> None:

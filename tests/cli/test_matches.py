@@ -153,15 +153,12 @@ def test_a_failed_gate_writes_the_table(detap: Run, files: Files) -> None:
 )
 def test_refusals(detap: Run, files: Files, words: list[str], message: str) -> None:
     (files.folder / "in.jsonl").write_bytes(files.dt.read_bytes())
-    ended = detap("eval", files.gt, "in.jsonl", "--dt-format", "coco", *words)
-    assert (ended.status, ended.out) == (2, "")
-    assert message in ended.err
+    assert message in detap("eval", files.gt, "in.jsonl", "--dt-format", "coco", *words).refused()
     assert (files.folder / "in.jsonl").read_bytes() == files.dt.read_bytes()
     assert not list(files.folder.glob("matches.*"))
 
 
 def test_parquet_needs_pyarrow(detap: Run, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    ended = detap(*files.arguments, "--matches", "matches.parquet")
-    assert (ended.status, ended.out) == (2, "")
-    assert "require pyarrow: pip install 'detap[arrow]'" in ended.err
+    said = detap(*files.arguments, "--matches", "matches.parquet").refused()
+    assert "require pyarrow: pip install 'detap[arrow]'" in said
