@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from detap.formats.coco.format import read_ground_truth
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, written
 
 LVIS = {
     "images": [
@@ -34,11 +34,8 @@ def test_coco_keeps_the_lists_and_other_formats_report_the_loss(tmp_path: Path, 
 
 
 def test_gates_on_frequency_groups(tmp_path: Path, detap: Run) -> None:
-    path, results, report = (tmp_path / name for name in ("gt.json", "dt.json", "r.json"))
-    path.write_text(json.dumps(LVIS), "utf-8")
-    results.write_text("[]", "utf-8")  # of which the reference makes an IndexError
-    command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis", "-o", report]
-    ended = detap(*command, "--fail-under", "APf=0.5")
+    files, report = written(tmp_path, LVIS, []), tmp_path / "r.json"  # an IndexError elsewhere
+    ended = detap("eval", *files, "--protocol", "lvis", "-o", report, "--fail-under", "APf=0.5")
     assert ended.status == 1
     assert "APf 0.0000, required >= 0.5" in ended.err
     detections = json.loads(report.read_text("utf-8"))
@@ -48,12 +45,9 @@ def test_gates_on_frequency_groups(tmp_path: Path, detap: Run) -> None:
 
 def test_tidecv_is_rejected_where_images_list_classes(tmp_path: Path, detap: Run) -> None:
     """One TP; a higher score in an unverified image halves AP if it counts."""
-    path, results = tmp_path / "gt.json", tmp_path / "dt.json"
-    path.write_text(json.dumps(LVIS), "utf-8")
     box = {"category_id": 1, "bbox": [0, 0, 5, 5]}
     detections = [{**box, "image_id": 7, "score": 0.9}, {**box, "image_id": 2, "score": 0.8}]
-    results.write_text(json.dumps(detections), "utf-8")
-    command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis"]
+    command = ["eval", *written(tmp_path, LVIS, detections), "--protocol", "lvis"]
     said = detap(*command, "--errors", "tidecv").refused()
     assert said.strip() == (
         "Error: protocol lvis uses the class lists of images, which this analysis ignores; "
@@ -69,11 +63,9 @@ def test_tidecv_is_rejected_where_images_list_classes(tmp_path: Path, detap: Run
 
 def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Run) -> None:
     """The box is right and the class wrong: a match only if class-agnostic."""
-    path, results = tmp_path / "gt.json", tmp_path / "dt.json"
-    path.write_text(json.dumps(LVIS), "utf-8")
     detections = [{"image_id": 2, "category_id": 3, "bbox": [0, 0, 5, 5], "score": 0.9}]
-    results.write_text(json.dumps(detections), "utf-8")
-    command = ["eval", "--gt", path, "--dt", results, "--class-agnostic", "--output-format", "json"]
+    files = written(tmp_path, LVIS, detections)
+    command = ["eval", *files, "--class-agnostic", "--output-format", "json"]
     options = ["--verified", "all", "--not-exhaustive", "count"]
     for refused in (
         ["--protocol", "lvis", *options],

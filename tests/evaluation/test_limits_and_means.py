@@ -11,6 +11,7 @@ from detap.errors import UsageError
 from detap.evaluation.regions import share_inside
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.tables import dt_table, gt_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -23,14 +24,9 @@ def tables(
 ) -> tuple[GroundTruth, Detections]:
     """Return tables of rows of image, class and box, and score."""
     image, label, boxes = zip(*truths, strict=True)
-    truth = GroundTruth.from_arrays(
-        image=list(image), label=list(label), boxes=np.array(boxes), **columns
-    )
+    truth = gt_table(np.array(boxes), image=image, label=label, **columns)
     image, label, boxes, scores = zip(*detected, strict=True)
-    detections = Detections.from_arrays(
-        image=list(image), label=list(label), boxes=np.array(boxes), score=scores
-    )
-    return truth, detections
+    return truth, dt_table(np.array(boxes), scores, image=image, label=label)
 
 
 def scored(protocol: str, *arguments: Any, **columns: Any) -> detap.Result:

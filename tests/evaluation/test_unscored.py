@@ -267,12 +267,8 @@ rows = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("cd"), coordina
 
 def table_of(kind: Any, boxes: list[Any], **more: Any) -> Any:
     corners = [[x, y, x + w + 1, y + h + 1] for _, _, (x, y, w, h) in boxes]
-    return kind.from_arrays(
-        image=[image for image, _, _ in boxes],
-        label=[label for _, label, _ in boxes],
-        boxes=np.array(corners, np.float64).reshape(-1, 4),
-        **more,
-    )
+    names = {"image": [row[0] for row in boxes], "label": [row[1] for row in boxes]}
+    return kind.from_arrays(**names, boxes=np.array(corners, float).reshape(-1, 4), **more)
 
 
 @given(rows, rows.filter(bool), st.randoms(use_true_random=False))

@@ -16,6 +16,7 @@ from detap.analysis.agreement import Agreement, agreement, f1
 from tests.cli.conftest import Ended, Run
 from tests.coco import truth_of
 from tests.schemas import valid
+from tests.tables import gt_table
 
 Row = tuple[Any, str, Sequence[float]]
 
@@ -28,14 +29,9 @@ A, B = [0, 0, 10, 10], [50, 50, 60, 60]
 
 
 def truth(rows: Sequence[Row], images: Sequence[Any] = (1,), **columns: Any) -> GroundTruth:
-    return GroundTruth.from_arrays(
-        image=[row[0] for row in rows],
-        label=[row[1] for row in rows],
-        boxes=np.array([row[2] for row in rows], float).reshape(-1, 4),
-        images=images,
-        as_is=True,
-        **columns,
-    )
+    none: Any = ((), (), np.zeros((0, 4)))
+    image, label, boxes = zip(*rows, strict=True) if rows else none
+    return gt_table(np.array(boxes, float), image, label, images=images, as_is=True, **columns)
 
 
 def cells(result: Agreement) -> dict[tuple[str, str], int]:

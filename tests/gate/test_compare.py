@@ -20,6 +20,7 @@ from tests.cli.conftest import CLASSES, Run, instances, results
 from tests.coco import results_of, truth_of
 from tests.conftest import ROOT
 from tests.schemas import valid
+from tests.tables import dt_table
 
 TRUTH = GroundTruth.from_arrays(
     image=[1, 1, 2, 3],
@@ -31,9 +32,7 @@ TRUTH = GroundTruth.from_arrays(
 
 def detections(*rows: tuple[int, str, Sequence[float], float]) -> Detections:
     image, label, boxes, score = zip(*rows, strict=True)
-    return Detections.from_arrays(image=image, label=label, boxes=boxes, score=score).reindex_like(
-        TRUTH
-    )
+    return dt_table(boxes, score, image, label).reindex_like(TRUTH)
 
 
 # Every kind once: image 1 has a duplicate cat and a cat on the dog, which itself is missed;
