@@ -14,16 +14,8 @@ from tests.cli.conftest import Files
 from tests.processes import finished
 
 HEAVY = {
-    "matplotlib",
-    "pandas",
-    "lxml",
-    "rich",
-    "pycocotools",
-    "pyarrow",
-    "fsspec",
-    "msgspec",
-    "asyncio",
-    "unittest",
+    *("matplotlib", "pandas", "lxml", "rich", "pycocotools", "pyarrow", "fsspec", "msgspec"),
+    *("asyncio", "unittest"),
 }
 
 

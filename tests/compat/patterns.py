@@ -439,19 +439,8 @@ def edited(package: Package, case: Case) -> Seen:
 PATTERNS: dict[str, Callable[[Package, Case], Seen]] = {
     pattern.__name__: pattern
     for pattern in (
-        demo,
-        loading,
-        subclass,
-        copies,
-        detections_later,
-        images_by_name,
-        other_params,
-        without_categories,
-        step_by_step,
-        batch_by_batch,
-        overridden,
-        read_and_changed,
-        edited,
+        *(demo, loading, subclass, copies, detections_later, images_by_name, other_params),
+        *(without_categories, step_by_step, batch_by_batch, overridden, read_and_changed, edited),
         shown_after,
     )
 }
