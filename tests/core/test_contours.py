@@ -65,16 +65,12 @@ def test_pixels(data: st.DataObject, height: int, width: int) -> None:
         ([(1, 0), (3, 2)], [(1, 0), (2, 1), (3, 2)]),
         ([(0, 0), (1, 0), (1, 1), (0, 1)], [(0, 0), (0, 1), (1, 0), (1, 1)]),
         ([(0, 0), (2, 1)], [(0, 0), (1, 0), (2, 1)]),  # halfway: the pixel of the left end
+        ([(0, 0), (3, 0), (3, 2), (0, 2)], [(x, y) for x in range(4) for y in range(3)]),
     ],
 )
 def test_small_contours(points: Points, pixels: Points) -> None:
     bits = bitmap(points, 3, 4)
     assert sorted(zip(*np.nonzero(bits.T), strict=True)) == pixels
-
-
-def test_the_whole_image() -> None:
-    runs = contour_runs(np.array([(0, 0), (3, 0), (3, 2), (0, 2)], np.int32), (3, 4))
-    assert runs.tolist() == [0, 12]
 
 
 @pytest.mark.parametrize("point", [(-1, 0), (0, -1), (4, 0), (0, 3)])

@@ -22,14 +22,10 @@ def grid(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array(RECALL_GRIDS[name])
 
 
-def test_true_positives_of_the_worked_ranking() -> None:
+def test_true_positives_and_their_precision() -> None:
     assert_array_equal(curves.hits_of([1, 0, 1, 0, 1]), WORKED)
-    assert curves.hits_of([]).shape == (0,)
-    assert curves.hits_of([False, False]).shape == (0,)
-
-
-def test_precision_at_true_positives_of_the_worked_ranking() -> None:
     assert_array_equal(curves.precision_at_hits(WORKED), [1, 2 / 3, 3 / 5])
+    assert curves.hits_of([]).shape == curves.hits_of([False, False]).shape == (0,)
 
 
 def test_envelope_is_the_maximum_precision_at_higher_recall() -> None:
@@ -68,13 +64,11 @@ def test_precision_eps_changes_the_last_bit_of_a_perfect_precision() -> None:
     assert_array_equal(guarded, [0.9999999999999998, 1.0])
 
 
-def test_average_precision_without_positives_is_undefined() -> None:
-    assert np.isnan(curves.average_precision(np.zeros(0, np.int32), 0))
-
-
-def test_average_precision_without_true_positives_is_zero() -> None:
+def test_average_precision_without_positives_or_true_positives() -> None:
+    none = np.zeros(0, np.int32)
+    assert np.isnan(curves.average_precision(none, 0))
     for levels in (None, grid("linspace")):
-        assert curves.average_precision(np.zeros(0, np.int32), 4, levels=levels) == 0
+        assert curves.average_precision(none, 4, levels=levels) == 0
 
 
 def test_sequential_summation_is_plain_addition_capped_at_1() -> None:
