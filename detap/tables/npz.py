@@ -150,18 +150,16 @@ def _check(
             check_scores(column, lambda row: (path, f"row {row}"))
         elif dtype is np.float64 and not np.isfinite(column).all():
             refuse(path, f"is damaged: {name} has values that are not finite")
-    for name, entries in (
-        ("image", header["images"]),
-        ("label", header["classes"]),
-        ("mask", columns.get("masks", ())),
-    ):
-        check_indices(name, columns.get(name), len(entries), path)
+    check_indices(columns, len(header["images"]), len(header["classes"]), path)
 
 
-def check_indices(name: str, column: NDArray[Any] | None, count: int, path: str) -> None:
-    """Raise InputError if indices are not from 0 to `count` - 1."""
-    if column is not None and len(column) and not 0 <= column.min() <= column.max() < count:
-        refuse(path, f"is damaged: {name} has an index outside 0 to {count - 1}")
+def check_indices(columns: Mapping[str, Any], images: int, classes: int, path: str) -> None:
+    """Raise InputError if indices of images, classes or masks are beyond their number."""
+    masks = len(columns.get("masks", ()))
+    for name, count in zip(_INDICES, (images, classes, masks), strict=True):
+        column = columns.get(name, ())
+        if len(column) and not 0 <= column.min() <= column.max() < count:
+            refuse(path, f"is damaged: {name} has an index outside 0 to {count - 1}")
 
 
 def refuse(path: str, message: str, hint: str = "") -> NoReturn:

@@ -406,9 +406,7 @@ class Evaluator:
                 tables.append(empty.with_columns(rows, images=names, class_ids=labels))
                 if len({len(column) for name, column in rows.items() if name != "masks"}) > 1:
                     raise ValueError(f"columns of the {title} differ in length")
-                check_indices("image", rows["image"], len(names), part)
-                check_indices("label", rows["label"], len(labels), part)
-                check_indices("mask", rows.get("mask"), len(rows.get("masks", ())), part)
+                check_indices(rows, len(names), len(labels), part)
         except (KeyError, TypeError, ValueError) as error:
             _refuse(f"is damaged: {error}", "", part)
         self._add(names, tables, sizes)
