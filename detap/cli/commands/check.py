@@ -1,9 +1,9 @@
 """``detap check``: check ground truth, detections or both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -20,7 +20,7 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.escaping import escape
 from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
 from detap.formats.class_map import map_tables
@@ -59,76 +59,65 @@ def command(context: click.Context, /, **options: Any) -> None:
     for writer in outputs.writers:
         if writer.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {writer.name}")
-    read = _read(inputs.for_protocols(protocol, digests=outputs.needs_digests), protocol)
-    _write(read, outputs, session)
-    if read.problems:
-        raise InputError(read.problems, read.omitted)
+    inputs = inputs.for_protocols(protocol, digests=outputs.needs_digests)
+    truth, detections, errors = _read(inputs, protocol)
+    problems = [problem for error in errors for problem in error.problems]
+    omitted = sum(error.omitted for error in errors)
+    tables = {"ground_truth": truth, "detections": detections}
+    sources = [(role, table.files) for role, table in tables.items() if table is not None]
+    described = (describe(role, files, digests=outputs.needs_digests) for role, files in sources)
+    report = data_check_report(
+        examine(truth, detections),
+        problems=problems,
+        omitted=omitted,
+        inputs=[*chain.from_iterable(described)],
+    )
+    session.print_notes(report.notes)
+    quiet = session.quiet and not (problems or session.strict_failed)
+    outputs.write(report, [*chain.from_iterable(files for _, files in sources)], quiet=quiet)
+    if problems:
+        raise InputError(problems, omitted)
     session.check_warnings()
 
 
-class _Read(NamedTuple):
-    """The tables that could be read, and the problems of the others."""
-
-    ground_truth: GroundTruth | None
-    detections: Detections | None
-    problems: Sequence[Problem]
-    omitted: int
-
-
-def _read(inputs: Inputs, protocol: Protocol) -> _Read:
-    """Read both inputs, the detections even if the ground truth is invalid."""
+def _read(
+    inputs: Inputs, protocol: Protocol
+) -> tuple[GroundTruth | None, Detections | None, list[InputError]]:
+    """Read both inputs, the detections even if the ground truth is invalid; return the errors."""
     truth = detections = None
-    problems: list[Problem] = []
-    omitted = 0
+    errors: list[InputError] = []
     try:
         truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
     except InputError as error:
-        problems, omitted = [*error.problems], error.omitted
+        errors.append(error)
     try:
         detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
     except InputError as error:
-        problems, omitted = [*problems, *error.problems], omitted + error.omitted
+        errors.append(error)
     except UsageError as error:
-        if not problems:
+        if not errors:
             raise
-        problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
-    if not problems:
-        try:
-            [truth], [detections] = map_tables(inputs.class_map, [truth], [detections])
-        except InputError as error:
-            problems, omitted = [*error.problems], error.omitted
-    read = _Read(truth, detections, problems, omitted)
-    return read if problems else _checked(read, protocol)
+        errors.append(InputError(Problem(escape(inputs.dt[0]), "", f"not checked: {error}")))
+    if errors:
+        return truth, detections, errors
+    try:
+        [truth], [detections] = map_tables(inputs.class_map, [truth], [detections])
+        notes = _check(truth, detections, protocol)
+    except InputError as error:
+        return truth, detections, [error]
+    if detections is not None:
+        detections = replace(detections, notes=(*detections.notes, *notes))
+    elif truth is not None:
+        truth = replace(truth, notes=(*truth.notes, *notes))
+    return truth, detections, []
 
 
-def _checked(read: _Read, protocol: Protocol) -> _Read:
-    """Check the boxes as eval does; add its notes or problems."""
-    truth, detections = read.ground_truth, read.detections
+def _check(
+    truth: GroundTruth | None, detections: Detections | None, protocol: Protocol
+) -> Iterable[Note]:
+    """Check the boxes as eval does; return its notes."""
     for table in (truth, detections):
         if table is not None and protocol.iou_type == "keypoints":
             sigmas = protocol.sigmas if truth is None else sigmas_of(protocol, truth)
             check_skeleton(table, sigmas)
-    try:
-        notes = check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")
-    except InputError as error:
-        return read._replace(problems=error.problems)
-    if detections is not None:
-        return read._replace(detections=replace(detections, notes=(*detections.notes, *notes)))
-    assert truth is not None  # one of the two was read
-    return read._replace(ground_truth=replace(truth, notes=(*truth.notes, *notes)))
-
-
-def _write(read: _Read, outputs: Outputs, session: Session) -> None:
-    """Compute the statistics and write the report."""
-    tables = {"ground_truth": read.ground_truth, "detections": read.detections}
-    sources = [(role, table.files) for role, table in tables.items() if table is not None]
-    described = (describe(role, files, digests=outputs.needs_digests) for role, files in sources)
-    report = data_check_report(
-        examine(read.ground_truth, read.detections),
-        problems=read.problems,
-        omitted=read.omitted,
-        inputs=[*chain.from_iterable(described)],
-    )
-    session.print_notes(report.notes)
-    quiet = session.quiet and not (read.problems or session.strict_failed)
-    outputs.write(report, [*chain.from_iterable(files for _, files in sources)], quiet=quiet)
+    return check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")
