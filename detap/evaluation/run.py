@@ -64,26 +64,32 @@ class EvaluationRun(PreparedTables):
             matching = unscored().OneToOne
         return matching(self).scores(match_table, curves=curves)
 
-    def score_notes(self, scores: Scores) -> list[Note]:
-        """Return notes on the scores."""
+    def score_notes(self, scores: Scores) -> Iterator[Note]:
+        """Yield notes on the scores."""
+        protocol, counts = self.protocol, scores.counts
+        if protocol.scores != "given":
+            yield from unscored().missing_score_notes(self)
+        if not protocol.has_scores:
+            return
+        codes = {note.code for note in self.detections.notes}
+        if NO_DETECTIONS.code not in codes and not counts[2].any():
+            yield NO_DETECTIONS
+        if protocol.class_iou:
+            counts = np.zeros_like(counts)
+            scored = [*scored_classes(protocol, self.classes)]
+            counts[:, scored] = scores.counts[:, scored]
         # The VOC reader already warned about classes missing from the ground truth.
-        without_scores: list[Note] = []
-        if self.protocol.scores != "given":
-            without_scores = [*unscored().missing_score_notes(self)]
-        if not self.protocol.has_scores:
-            return without_scores
-        already_noted = any(note.code == "unknown-classes" for note in self.detections.notes)
-        class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
-        counts, not_evaluated = scores.counts, tuple[Note, ...]()
-        if self.protocol.class_iou:
-            counts, not_evaluated = _without_unscored(self.protocol, self.classes, counts)
-        unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
-        noted = any(note.code == NO_DETECTIONS.code for note in self.detections.notes)
-        no_detections = () if noted or scores.counts[2].any() else (NO_DETECTIONS,)
-        limit = dataset_limit_note(counts, self.protocol)
-        few = few_objects_note(scores.positives, self.classes, self.protocol)
-        known = (*no_detections, *unknown_classes, *not_evaluated)
-        return [*without_scores, *known, *limit, *few]
+        noted = "unknown-classes" in codes
+        classes = self.classes[: len(self.ground_truth.classes)] if noted else self.classes
+        yield from unknown_class_notes(counts, classes, protocol)
+        not_scored = scores.counts[2] - counts[2]
+        if not_scored.any():
+            names = join_names([self.classes[k] for k in np.flatnonzero(not_scored).tolist()])
+            message = f"detections of classes that protocol {protocol.name} does not evaluate "
+            message += f"({names}); select classes with --class-iou"
+            yield Note("classes-not-scored", message, int(not_scored.sum()), severity="info")
+        yield from dataset_limit_note(counts, protocol)
+        yield from few_objects_note(scores.positives, self.classes, protocol)
 
     def table_notes(self) -> list[Note]:
         """Return notes on the tables that apply under the protocol."""
@@ -164,24 +170,6 @@ def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[N
         KEYPOINT_AREAS: protocol.iou_type != "keypoints",
     }
     return tuple(note for note in ground_truth.notes if not moot.get(note.code))
-
-
-def _without_unscored(
-    protocol: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
-    """Return the counts (7, K) of evaluated classes only, and a note on the others."""
-    scored_counts = np.zeros_like(counts)
-    scored = [*scored_classes(protocol, classes)]
-    scored_counts[:, scored] = counts[:, scored]
-    remaining = counts[2] - scored_counts[2]
-    if not remaining.any():
-        return scored_counts, ()
-    names = join_names([classes[number] for number in np.flatnonzero(remaining).tolist()])
-    message = f"detections of classes that protocol {protocol.name} does not evaluate ({names}); "
-    message += "select classes with --class-iou"
-    return scored_counts, (
-        Note("classes-not-scored", message, int(remaining.sum()), severity="info"),
-    )
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
