@@ -16,13 +16,10 @@ from detap.errors import Note, UsageError
 from detap.evaluation.match import MATCHINGS, scored_classes
 from detap.evaluation.prepare import PreparedTables, excluded_rows
 from detap.protocols import Protocol
-from detap.tables.detection import GroundTruth
 from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
 
 _KITTI_POINTS, _MOST_LISTED = 41, 9
-_OF_RANKED = ("unknown-classes", NO_DETECTIONS.code)
-"""Notes on tables that have others in their place if there are no scores."""
 
 
 def unscored() -> Any:
@@ -93,15 +90,20 @@ class EvaluationRun(PreparedTables):
 
     def table_notes(self) -> list[Note]:
         """Return notes on the tables that apply under the protocol."""
-        notes = [
-            note
-            for note in self.detections.notes
-            if note != INTERLEAVED or self.protocol.tie_break == "file"
-            if note.code not in _OF_RANKED or self.protocol.has_scores
-        ]
-        truth_notes = ground_truth_notes(self.ground_truth, self.protocol)
-        areas = area_notes(self.ground_truth) if self.protocol.uses_annotated_areas else ()
-        return [*truth_notes, *areas, *notes, *self.flag_notes()]
+        protocol = self.protocol
+        moot = {
+            "ignore-without-effect": "ignore" in protocol.ignore_flags,
+            "missing-area": protocol.area_source != "annotation",
+            "missing-iscrowd": "crowd" not in protocol.ignore_flags,
+            KEYPOINT_AREAS: protocol.iou_type != "keypoints",
+            INTERLEAVED.code: protocol.tie_break != "file",
+            # Without scores, others take the place of these.
+            "unknown-classes": not protocol.has_scores,
+            NO_DETECTIONS.code: not protocol.has_scores,
+        }
+        areas = area_notes(self.ground_truth) if protocol.uses_annotated_areas else ()
+        notes = (*self.ground_truth.notes, *areas, *self.detections.notes)
+        return [*(note for note in notes if not moot.get(note.code)), *self.flag_notes()]
 
     def flag_notes(self) -> list[Note]:
         """Return notes on dropped rows and on flags that the protocol ignores."""
@@ -159,17 +161,6 @@ def unknown_class_notes(
             + "): false positives that no AP includes",
             int(detections[unknown].sum()),
         )
-
-
-def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
-    """Return the reader's notes on ground truth that apply under the protocol."""
-    moot = {
-        "ignore-without-effect": "ignore" in protocol.ignore_flags,
-        "missing-area": protocol.area_source != "annotation",
-        "missing-iscrowd": "crowd" not in protocol.ignore_flags,
-        KEYPOINT_AREAS: protocol.iou_type != "keypoints",
-    }
-    return tuple(note for note in ground_truth.notes if not moot.get(note.code))
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
