@@ -97,17 +97,17 @@ class Stream:
         self._gzip: Any = None
         self._remote: RemoteFile | None = None
         self.status: os.stat_result | None = None
-        if self.path == STDIN:
-            self.descriptor = -1
-            self._start_stdin()
-        elif is_url(self.path):
-            self.descriptor = -1
-            self._start_remote()
-        else:
-            self.descriptor = open_regular(self.path)
-            self.status = os.fstat(self.descriptor)
-            self.size = self.status.st_size
-            self._start_file()
+        self.descriptor = -1
+        try:
+            if self.path == STDIN:
+                self._start_stdin()
+            elif is_url(self.path):
+                self._start_remote()
+            else:
+                self._start_file()
+        except BaseException:
+            self.close()
+            raise
 
     def _start_stdin(self) -> None:
         # sys.stdin, not descriptor 0, so that a caller may replace it.
@@ -125,25 +125,19 @@ class Stream:
         self._remote = RemoteFile(self.path, hashed=self.limits.digests)
         self._file = io.BufferedReader(self._remote, _BLOCK)
         self.size = self._remote.size or 0
-        try:
-            if self.size > self.limits.file_bytes:
-                self._too_large()
-            if self._file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
-                self._gzip = gzip_file(self._file)
-        except BaseException:
-            self.close()
-            raise
+        if self.size > self.limits.file_bytes:
+            self._too_large()
+        if self._file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+            self._gzip = gzip_file(self._file)
 
     def _start_file(self) -> None:
+        self.descriptor = open_regular(self.path)
+        self.status = os.fstat(self.descriptor)
+        self.size = self.status.st_size
         if self.size > self.limits.file_bytes:
-            self.close()
             self._too_large()
-        try:
-            magic = self._read_plain(len(GZIP_MAGIC))
-            os.lseek(self.descriptor, 0, os.SEEK_SET)
-        except BaseException:
-            self.close()
-            raise
+        magic = self._read_plain(len(GZIP_MAGIC))
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
         if magic == GZIP_MAGIC:
             self._file = os.fdopen(self.descriptor, "rb", buffering=_BLOCK)
             self._gzip = gzip_file(self._file)
