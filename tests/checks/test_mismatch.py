@@ -673,7 +673,7 @@ def test_each_input_alone_is_checked(tmp_path: Path, command: Run) -> None:
 def test_what_check_cannot_do(tmp_path: Path, command: Run) -> None:
     assert command("check").refused().endswith("Error: no input: use --gt, --dt, or both\n")
     said = command("check", *write(tmp_path, [FOUND]), "--output-format", "csv").refused()
-    assert said == "Error: check writes table or json, not csv\n"
+    assert said == "Error: a check cannot be written as csv; use table, json\n"
 
 
 # --- detections alone

@@ -29,8 +29,6 @@ from detap.report.inputs import describe
 from detap.report.sections.data_checks import data_check_report
 from detap.tables.detection import Detections, GroundTruth
 
-_FORMATS = ("table", "json")
-
 
 @click.command(
     cls=Command,
@@ -55,10 +53,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     session = context.ensure_object(Session)
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
-    outputs = Outputs.from_options(options, inputs.paths())
-    for writer in outputs.writers:
-        if writer.name not in _FORMATS:
-            raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {writer.name}")
+    outputs = Outputs.from_options(
+        options, inputs.paths(), subject="a check", formats=("table", "json")
+    )
     inputs = inputs.for_protocols(protocol, digests=outputs.needs_digests)
     truth, detections, errors = _read(inputs, protocol)
     problems = [problem for error in errors for problem in error.problems]
