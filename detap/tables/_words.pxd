@@ -1,4 +1,4 @@
-"""Words of 64 bits: their bits counted and found, their bytes loaded, their products.
+"""Words of 64 bits: their bits counted and found, their bytes loaded.
 
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
@@ -30,30 +30,13 @@ cdef extern from *:
         return x;
     }
 
-    static CYTHON_INLINE uint64_t detap_multiply(uint64_t a, uint64_t b, uint64_t *high) {
-    #ifdef __SIZEOF_INT128__
-        unsigned __int128 product = (unsigned __int128)a * b;
-        *high = (uint64_t)(product >> 64);
-        return (uint64_t)product;
-    #else
-        uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
-        uint64_t low = al * bl, one = ah * bl + (low >> 32), two = al * bh + (uint32_t)one;
-        *high = ah * bh + (one >> 32) + (two >> 32);
-        return (two << 32) | (uint32_t)low;
-    #endif
-    }
-
     #define DETAP_LOW_BITS 0x0101010101010101ULL
     #define DETAP_HIGH_BITS 0x8080808080808080ULL
-    #define DETAP_MIX 0x9E3779B97F4A7C15ULL
     """
     # The place of the lowest bit that is set, from 0; not of 0.
     int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
     int ones "detap_ones"(uint64_t) noexcept nogil
     # The next eight bytes, the first in the lowest bits.
     uint64_t load "detap_load"(const uint8_t *) noexcept nogil
-    # The lower half of the product of two numbers; the upper one goes to the last argument.
-    uint64_t multiply "detap_multiply"(uint64_t, uint64_t, uint64_t *) noexcept nogil
     uint64_t LOW_BITS "DETAP_LOW_BITS"      # the lowest bit of each byte
     uint64_t HIGH_BITS "DETAP_HIGH_BITS"    # the highest
-    uint64_t MIX "DETAP_MIX"                # an odd number by which hashes are multiplied

@@ -8,10 +8,9 @@ Inline functions only.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from detap.tables._words cimport (
-    HIGH_BITS, LOW_BITS, MIX, leading_zeros, load, multiply, trailing_zeros,
-)
+from detap.tables._words cimport HIGH_BITS, LOW_BITS, leading_zeros, load, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
+from detap.formats.reading._names cimport word_hash
 
 
 cdef extern from *:
@@ -113,19 +112,6 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
             return NULL
 
 
-cdef inline uint64_t hash_of(Bytes p, Py_ssize_t length) noexcept nogil:
-    """Return a hash of some bytes; eight bytes after them must be readable."""
-    cdef uint64_t result = <uint64_t>length, high
-    cdef Py_ssize_t i = 0
-    while i + 8 <= length:
-        result = multiply(result ^ load(p + i), MIX, &high) ^ high
-        i += 8
-    if i < length:
-        result ^= load(p + i) << (64 - 8 * (length - i))
-    result = multiply(result, MIX, &high)
-    return result ^ high
-
-
 cdef inline Bytes skip_key(Cursor *cursor, Bytes p, uint64_t *hashed) noexcept nogil:
     """Skip and hash a key. Fails for escapes, since the key may equal another without."""
     cdef Bytes behind
@@ -135,7 +121,7 @@ cdef inline Bytes skip_key(Cursor *cursor, Bytes p, uint64_t *hashed) noexcept n
     behind = skip_string(cursor, p, &escapes)
     if behind == NULL:
         return NULL
-    hashed[0] = hash_of(p, behind - p)
+    hashed[0] = word_hash(<const char *>p, behind - p)
     return behind if not escapes else fail(cursor, p)
 
 
