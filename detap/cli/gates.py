@@ -1,6 +1,6 @@
 """Options of gates, and the configuration made from them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -10,7 +10,9 @@ from detap.cli.session import Session
 from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.escaping import escape
+from detap.evaluation.results import Result
 from detap.evaluation.slices import read_slices, slices_by
+from detap.formats.base import Format
 from detap.gates.config import (
     DEFAULT_RESAMPLES,
     LIMITS,
@@ -251,11 +253,12 @@ class Gates:
         return [path for path in paths if path is not None]
 
     def read_slices(
-        self, images: Sequence[Name], values: Callable[[str], Mapping[Name, Any]]
+        self, result: Result, file_format: Format
     ) -> tuple[dict[str, list[Name]], list[Note]]:
-        """Return the images of each slice, and notes; `values` returns those of an attribute."""
+        """Return the images of each slice, and notes."""
         if self.slices is not None:
-            return read_slices(self.slices, images)
+            return read_slices(self.slices, result.images)
         if self.slice_by is not None:
-            return slices_by(values(self.slice_by), self.slice_by, images)
+            values = file_format.image_attribute(result.ground_truth, self.slice_by)
+            return slices_by(values, self.slice_by, result.images)
         return {}, []

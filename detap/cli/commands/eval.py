@@ -204,9 +204,7 @@ def _evaluate(
         session.start_progress("Running pycocotools")
         check = cross_check(result)
         checked = [cross_check_block(check)]
-    slices, slice_notes = gates.read_slices(
-        result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
-    )
+    slices, slice_notes = gates.read_slices(result, inputs.format)
     return Evaluated(
         result,
         tables,

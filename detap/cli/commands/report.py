@@ -185,9 +185,7 @@ def _report(
 ) -> Report:
     """Return the report of a detector, with slices."""
     result, earlier = results
-    slices, notes = slicing.read_slices(
-        result.images, lambda name: inputs.format.image_attribute(tables.ground_truth, name)
-    )
+    slices, notes = slicing.read_slices(result, inputs.format)
     if earlier is not None:
         notes += comparison_notes(result, earlier)
     blocks = []
