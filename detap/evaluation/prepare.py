@@ -1,6 +1,5 @@
 """Step 1, prepare: ground truth, detections and protocol as the core's columns."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from detap.evaluation.regions import in_regions
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
 from detap.tables.columns import check_threads
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 
 Rows = NDArray[np.integer[Any]]
 Table = TypeVar("Table", GroundTruth, Detections)
@@ -190,11 +189,6 @@ class PreparedTables:
         if self.protocol.not_exhaustive == "count":
             return np.zeros(len(detections), np.bool_)
         return self.ground_truth.in_lists(("not_exhaustive",), detections.image, detections.label)
-
-    @property
-    def groups(self) -> Mapping[Name, str]:
-        """The group of each grouped class, by class id."""
-        return self.ground_truth.groups
 
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the core's columns of both tables (step 1, prepare), cached."""

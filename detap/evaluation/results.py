@@ -453,7 +453,7 @@ within_max_dets : (K,) int64
 
     def in_group(self, group: str) -> Flags:
         """Return a mask of the classes in a group, such as ``"rare"``, (K,) bool."""
-        groups = self._run.groups
+        groups = self.ground_truth.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
     def class_values(self, metric: MetricSpec) -> Floats:

@@ -129,7 +129,7 @@ class EvaluationRun(PreparedTables):
         unverified = int(np.count_nonzero(self.unverified))
         yield Note("unverified", f"{message}count for max dets", unverified, severity="info")
         if protocol.class_groups != "none":
-            ungrouped = [i for i in truth.class_ids if i not in self.groups]
+            ungrouped = [i for i in truth.class_ids if i not in truth.groups]
             message = "classes without a frequency group are not in APr, APc, APf"
             yield Note("classes-without-group", message, len(ungrouped))
         yield from self.shapes.notes()
