@@ -78,7 +78,7 @@ def test_groups_beyond_z_are_not_those_of_their_first_letter() -> None:
     truth, table = GroundTruth.from_arrays(**boxes), Detections.from_arrays(**boxes, score=[0.9])
     result = evaluate(truth, table, "coco")
     alike = compare_results(dict.fromkeys(("best", "other"), result), resamples=10)
-    groups = {"a": ("best",), "a2": ("other",)}
+    groups: dict[str, tuple[str, ...]] = {"a": ("best",), "a2": ("other",)}
     report = detectors_report(replace(alike, groups=groups))
     assert report.conclusion == "Best AP: best, 1.0000; all others are significantly worse"
 

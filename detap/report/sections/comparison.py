@@ -465,7 +465,7 @@ def _ranking(detectors: Detectors) -> Table:
         Column(name, name, name, "fraction", min(index, 2), spec.metric.higher_is_better)
         for index, (name, spec) in enumerate(zip(names, specs, strict=True))
     ]
-    rows: list[dict[str, Cell]] = [
+    rows: list[dict[str, Any]] = [
         {"name": one.name, "rank": detectors.rank(one.name), primary.key: one.value}
         | dict(zip(("low", "high"), detectors.interval(one.name), strict=True))
         | dict(zip(_OF_REFERENCE, detectors.to_reference(one.name)[2:5], strict=True))
