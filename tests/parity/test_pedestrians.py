@@ -216,7 +216,12 @@ def test_the_note_of_a_selected_class_has_the_values_of_all_classes() -> None:
         boxes=[[0, 0, 30, 60], [100, 100, 130, 160], [200, 0, 230, 60]],
         score=[0.5, 0.9, 0.8],
     )
-    rules: dict[str, Any] = {"max_dets": (1,), "max_dets_scope": "image", "ignore_where": "", "drop_where": ""}
+    rules: dict[str, Any] = {
+        "max_dets": (1,),
+        "max_dets_scope": "image",
+        "ignore_where": "",
+        "drop_where": "",
+    }
     result = evaluate(
         truth, detections, replace(protocol("kaist-script"), **rules), classes=["person"]
     )
