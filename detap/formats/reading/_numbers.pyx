@@ -4,7 +4,7 @@ from os import urandom
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
-from libc.math cimport INFINITY, fma
+from libc.math cimport INFINITY, fma, isfinite
 from libc.stdint cimport int64_t, uint64_t
 
 from detap.formats.reading._bytes cimport Bytes
@@ -39,6 +39,21 @@ cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil:
         return INFINITY
 
 
+cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexcept nogil:
+    """Read a finite JSON number of any length; return the pointer after it, or NULL.
+
+    A number that ends with the buffer may continue, and fails.
+    """
+    cdef Bytes stop
+    if not read_decimal(start, end, &stop, value, True) or stop == end:
+        failed[0] = stop
+        return NULL
+    if not isfinite(value[0]):
+        failed[0] = start
+        return NULL
+    return stop
+
+
 def parse(bytes text not None) -> float | None:
     """Return the number in `text`, possibly infinite, or None if it is not a number."""
     cdef Bytes start = text, stop
@@ -51,7 +66,7 @@ def parse_json(bytes text not None) -> float | None:
     """Return the JSON number in `text`, or None if it is not a finite number."""
     cdef Bytes failed, stop
     cdef double value
-    continued = text + b","
-    cdef Bytes start = continued
-    stop = read_number(start, start + len(continued), &failed, &value)
+    padded = text + b"," + bytes(16)
+    cdef Bytes start = padded
+    stop = read_number(start, start + len(text) + 1, &failed, &value)
     return value if stop != NULL and stop == start + len(text) else None
