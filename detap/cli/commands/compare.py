@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -49,7 +49,7 @@ from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.report.inputs import describe, describe_inputs
 from detap.report.model import Report
 from detap.report.sections.comparison import comparison_report, detectors_report
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import Detections
 from detap.text_input import parse_fraction, quote
 
 _comparison = partial(option, group="Comparison")
@@ -207,11 +207,11 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     return 0
 
 
-Named = Sequence[tuple[str, str]]
-"""Name and path of each detector."""
-
 _MANY = 3
 """From so many other detectors on, one note stands for all of a code."""
+
+Named = Sequence[tuple[str, str]]
+"""Name and path of each detector."""
 
 
 def _of_two(
@@ -222,21 +222,16 @@ def _of_two(
     first, second = tables.score(protocol, options, match_table=True)
     assert tables.other is not None
     assert second is not None
-    settings = {name: options[name] for name in Settings._fields}
-    comparison = compare(first, second, **settings, threads=options["threads"])
+    settings = {name: options[name] for name in (*Settings._fields, "threads")}
+    comparison = compare(first, second, **settings)
     session.print_time("comparing")
+    digests = inputs.reading["limits"].digests
+    roles = {"first": tables.detections, "second": tables.other}
+    notes = dict.fromkeys((*first.notes, *second.notes, *comparison.notes))
     report = comparison_report(
         comparison,
-        inputs=describe_inputs(
-            tables.ground_truth,
-            digests=inputs.reading["limits"].digests,
-            first=tables.detections,
-            second=tables.other,
-        ),
-        notes=(
-            *dict.fromkeys((*first.notes, *second.notes, *comparison.notes)),
-            *comparison_notes(second, first),
-        ),
+        inputs=describe_inputs(tables.ground_truth, digests=digests, **roles),
+        notes=(*notes, *comparison_notes(second, first)),
         max_rows=options["top"],
         drop=options["detectable_drop"],
     )
@@ -250,27 +245,49 @@ def _of_many(
     if _source("resamples") is ParameterSource.DEFAULT:
         options["resamples"] = default_resamples(len(named), options["confidence"])
     session.start_progress("Reading the ground truth")
-    truth = inputs.read_ground_truth(inputs.gt)
+    truths = [inputs.read_ground_truth(inputs.gt)]  # as read, and with mapped classes
     session.print_time("reading the ground truth")
-    mapped = truth
     if inputs.class_map is not None:
-        mapped = map_ground_truth(inputs.class_map, truth)
+        truths.append(map_ground_truth(inputs.class_map, truths[0]))
 
-    def score(name: str, table: Detections, protocol: Protocol = protocol) -> Result:
+    def score(name: str, table: Detections, protocol: Protocol) -> Result:
         keep = bool(options["resamples"])
-        result, _ = Tables(mapped, table).score(protocol, options, match_table=keep)
+        result, _ = Tables(truths[-1], table).score(protocol, options, match_table=keep)
         session.print_time(f"evaluating {quote(name)}")
         return result
 
+    def results() -> Iterator[tuple[str, Result]]:
+        """Yield the results, without keeping one; those without detections last."""
+        classes: dict[str, None] = {}  # of all detectors, before the class map
+        empty, of_empty = [], protocol
+        for number, (name, path) in enumerate(named):
+            step = f"Detector {number + 1} of {len(named)}"
+            session.start_progress(step, partial(truediv, number, len(named)))
+            table = inputs.read_detector(path, truths[0])
+            classes |= dict.fromkeys(table.classes)
+            if inputs.class_map is not None:
+                table = map_detections(inputs.class_map, table, *truths)
+            if not len(table):
+                empty.append((name, table))
+                continue
+            result = score(name, table, protocol)
+            of_empty = result.protocol  # without scores if the detections have none
+            yield name, result
+            del table, result  # before the next ones are read
+        for name, table in empty:
+            yield name, score(name, table, of_empty)
+        if inputs.class_map is not None:
+            inputs.class_map.check_names(truths[0].classes, classes)
+
     detectors = rank_detectors(
-        _results(session, inputs, (truth, mapped), named, score),
+        results(),
         Settings(*(options[name] for name in Settings._fields)),
         reference=options["reference"],
         metric=options["metric"],
         threads=options["threads"],
     )
     digests = inputs.reading["limits"].digests
-    described = describe_inputs(mapped, digests=digests)
+    described = describe_inputs(truths[-1], digests=digests)
     for name, _ in named:
         entries = describe("detections", detectors[name].files, digests=digests)
         described += [{**entry, "detector": name} for entry in entries]
@@ -281,38 +298,7 @@ def _of_many(
         max_rows=options["top"],
         by_class=options["by_class"],
     )
-    return report, [*truth.files, *(f for one in detectors.detectors for f in one.files)]
-
-
-def _results(
-    session: Session,
-    inputs: Inputs,
-    truths: tuple[GroundTruth, GroundTruth],  # as read, and with mapped classes
-    named: Named,
-    score: Callable[..., Result],
-) -> Iterator[tuple[str, Result]]:
-    """Yield the results, without keeping one; those without detections last."""
-    classes: dict[str, None] = {}  # of all detectors, before the class map
-    empty: list[tuple[str, Detections]] = []
-    protocols: list[Protocol] = []
-    for number, (name, path) in enumerate(named):
-        step = f"Detector {number + 1} of {len(named)}"
-        session.start_progress(step, partial(truediv, number, len(named)))
-        table = inputs.read_detector(path, truths[0])
-        classes |= dict.fromkeys(table.classes)
-        if inputs.class_map is not None:
-            table = map_detections(inputs.class_map, table, *truths)
-        if not len(table):
-            empty.append((name, table))
-            continue
-        result = score(name, table)
-        protocols = [result.protocol]  # without scores if the detections have none
-        yield name, result
-        del table, result  # before the next ones are read
-    for name, table in empty:
-        yield name, score(name, table, *protocols)
-    if inputs.class_map is not None:
-        inputs.class_map.check_names(truths[0].classes, classes)
+    return report, [*truths[0].files, *(f for one in detectors.detectors for f in one.files)]
 
 
 def _notes(detectors: Sequence[Detector]) -> list[Note]:
