@@ -83,6 +83,12 @@ def test_a_report_records_a_map_of_the_same_meaning(tmp_path: Path) -> None:
     assert class_map_of(expanded).text == class_map_of({"a": "b"}).text == '{"a":"b"}'
 
 
+def test_a_class_may_be_named_as_a_side() -> None:
+    class_map = class_map_of({"gt": {"a": "b"}, "dt": "c"})
+    assert class_map.text == '{"dt":{"dt":"c"},"gt":{"a":"b","dt":"c"}}'
+    assert class_map_of(json.loads(class_map.text)) == class_map
+
+
 def test_a_class_may_be_named_rest() -> None:
     class_map = class_map_of({"dt": {"rest": {"to": "other"}, "a": "b"}})
     assert class_map.rest == "keep"

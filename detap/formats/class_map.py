@@ -86,7 +86,8 @@ class ClassMap(NamedTuple):
         )
         if not (gt or dt) and rest == RESTS[0]:
             _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
-        both = {name: rule for name, rule in gt.items() if dt.get(name) == rule}
+        # Of a class called "gt" or "dt", `text` has the rule in the tables of both sides.
+        both = {k: rule for k, rule in gt.items() if dt.get(k) == rule and k not in (GT, DT)}
         gt, dt = ({k: r for k, r in rules.items() if k not in both} for rules in (gt, dt))
         return cls(both, gt, dt, rest, path)
 
