@@ -22,9 +22,10 @@ cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil:
     """
     cdef double high = <double>mantissa
     cdef double ten, quotient, rest, low, up
-    if not ROUNDS_ONCE or not -22 <= power <= 0:
+    cdef int64_t places = -power
+    if not ROUNDS_ONCE or not 0 <= places <= 22:
         return UNSURE
-    ten = TENS[-power]
+    ten = TENS[places]
     quotient = high / ten
     rest = (fma(-quotient, ten, high) + <double><int64_t>(mantissa - <uint64_t>high)) / ten
     low, up = quotient + rest * (1 - ERROR), quotient + rest * (1 + ERROR)
