@@ -68,6 +68,12 @@ class Interpolated(NamedTuple):
             positives=self.positives.take(indices, axis=1),
         )
 
+    def set_classes(self, classes: slice, part: "Interpolated") -> None:
+        """Write the values of some classes."""
+        begin, end = self.start[[classes.start, classes.stop]].tolist()
+        self.values[..., begin:end] = part.values
+        self.positives[:, classes] = part.positives
+
     def copy(self) -> "Interpolated":
         """Return a writable copy."""
         return self._replace(values=self.values.copy(), positives=self.positives.copy())

@@ -29,7 +29,7 @@ from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol, protocol
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 _LOW = 0.05
 _MANY = 10  # box formats are checked if one box in ten extends beyond its image
@@ -50,7 +50,8 @@ def add_sanity_notes(result: Result) -> Result:
         score_cut_notes,
         mismatch_notes_of,
     ):
-        result = replace(result, notes=(*result.notes, *notes_of(result)))
+        if notes := [*notes_of(result)]:  # a replaced result computes its metrics again
+            result = replace(result, notes=(*result.notes, *notes))
     return result
 
 
@@ -235,18 +236,49 @@ def has_zero_id_note(result: Result) -> bool:
 
 
 def add_zero_id_note(result: Result) -> Result:
-    """Add both values of the primary metric to the note on annotation id 0."""
+    """Add both values of the primary metric to the note on annotation id 0.
+
+    Only the annotation's class is evaluated again.
+    """
     if not has_zero_id_note(result):
         return result
-    (name, value), other = next(iter(result.summary.items())), _OTHER[result.protocol.name]
-    of_other = replace(result.protocol, annotation_id_zero=protocol(other).annotation_id_zero)
-    ours, theirs = format_distinct(value, _rescored(result, of_other).summary[name])
+    current, truth = result.protocol, result.ground_truth
+    (name, value), other = next(iter(result.summary.items())), _OTHER[current.name]
+    label = 0 if current.class_agnostic else int(truth.label[truth.zero_id][0])
+    one_class = EvaluationRun(
+        truth.select(_rows(result, truth, label)),
+        result.detections.select(_rows(result, result.detections, label)),
+        replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
+        result._run.threads,
+        prepared=True,
+    )
+    scores = one_class.evaluate()
+    interpolated = result._interpolated.copy()
+    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
+    alternative = replace(
+        result,
+        average_precision=_replaced(result.average_precision, label, scores.average),
+        _interpolated=interpolated,
+        recall=_replaced(result.recall, label, scores.recall),
+    )
+    ours, theirs = format_distinct(value, alternative.summary[name])
     message = (
         "pycocotools counts a match with annotation id 0 as unmatched: "
         f"{name} is {ours} here and {theirs} with --protocol {other}"
     )
     notes = (replace(n, message=message) if n.code == _ZERO_ID else n for n in result.notes)
     return replace(result, notes=tuple(notes))
+
+
+def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArray[np.intp]:
+    return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
+
+
+def _replaced(values: Floats, label: int, new_values: Floats) -> Floats:
+    """Return a copy of an array with the values of one class replaced."""
+    copied = values.copy()
+    copied[:, label] = new_values[:, label]
+    return copied
 
 
 # --- rules of published scripts, which lower miss rates
