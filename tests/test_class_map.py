@@ -1,6 +1,7 @@
 """Class maps: rules, and what they do to the columns of both tables."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import detap
-from detap.errors import InputError, UsageError
+from detap.errors import InputError, Note, UsageError
 from detap.formats.class_map import (
     ClassMap,
     class_map_of,
@@ -81,6 +82,14 @@ def test_a_report_records_a_map_of_the_same_meaning(tmp_path: Path) -> None:
     assert class_map_of(path).text != class_map.text
     expanded = {"gt": {"a": "b"}, "dt": {"a": "b"}}
     assert class_map_of(expanded).text == class_map_of({"a": "b"}).text == '{"a":"b"}'
+
+
+def test_detections_alone_lose_the_note_on_files_of_ground_truth_classes() -> None:
+    _, detected = tables("", "ab")
+    note = Note("classes-without-file", "classes without a detections file have AP 0: 'c'", 1)
+    _, [mapped] = map_tables({"a": "v"}, [None], [replace(detected, notes=(note,))])
+    assert mapped is not None
+    assert [note.code for note in mapped.notes] == ["class-map"]
 
 
 def test_a_class_may_be_named_as_a_side() -> None:

@@ -111,10 +111,11 @@ class ClassMap(NamedTuple):
         unnamed = {*table.classes}.difference(own, (rule.to for rule in own.values()))
         if self.rest == DROPPED:
             return [Rule(DROPPED) if rule.to in unnamed else rule for rule in rules]
-        names = [name for k in table.label.tolist() if (name := table.classes[k]) in unnamed]
-        if names:
-            listed = join_names(sorted({*names}))
-            message = f"the map does not name {listed} ({len(names)} detections)"
+        counts = np.bincount(table.label, minlength=len(table.classes)).tolist()
+        used = {n: k for n, k in zip(table.classes, counts, strict=True) if k and n in unnamed}
+        if used:
+            listed = join_names(sorted(used))
+            message = f"the map does not name {listed} ({sum(used.values())} detections)"
             hint = 'map each, also to itself, or use rest = "-" or "keep"'
             _refuse(self.path, "[dt] rest", message, hint)
         return rules
@@ -281,7 +282,7 @@ def map_detections(rules: ClassMap, table: Detections, *truths: GroundTruth) -> 
     elif unknown:
         message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
         notes += [Note("unknown-classes", message, count), *class_notes(mapped.classes)]
-    if any(note.code == "classes-without-file" for note in table.notes):
+    if truths and any(note.code == "classes-without-file" for note in table.notes):
         notes += nonzero_notes(classes_without_file(truths[1], used))
     return _with_effect(rules, replace(mapped, notes=tuple(notes)), *truths[:1], table)
 
