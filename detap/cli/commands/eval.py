@@ -150,11 +150,10 @@ def command(session: Session, /, **options: Any) -> int:
         options["page_data"] = data_folder(options["page_data"], _page(outputs))
     digests, page = outputs.needs_digests or gates.baseline is not None, outputs.needs_page_source
     inputs = inputs.for_protocols(protocol, digests=digests)
-    if options["engine"] is not None:
-        _check_engine_options(inputs, protocol, gates, options, page=page)
     if options["engine"] is None:
         evaluated = _evaluate(inputs, protocol, gates, options, session, page=page)
     else:
+        _check_engine_options(inputs, protocol, gates, options, page=page)
         from detap.cli.engine import evaluate_on_workers  # asyncio
 
         evaluated = evaluate_on_workers(inputs, protocol, options, session)
