@@ -76,6 +76,7 @@ _UNROUNDED = (
 )
 Fraction = field(float | None, f"A number from 0 to 1{_UNROUNDED}", minimum=0, maximum=1.000000001)
 Count = field(int, minimum=0)
+Signature = field(str, pattern="^protocol:")
 
 
 Version = field(str, pattern=r"^[0-9]+\.[0-9]+")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.history import Series
-from detap.report.fields import Empty, Object, field, list_of, report_of
+from detap.report.fields import Empty, Object, Signature, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Kind, Report, Table, columns_of, name_column
 
 HistoryEntry = Object(
@@ -35,7 +35,7 @@ HistoryReport = report_of(
     Literal["history"],
     "HistoryReport",
     "The JSON report of detap history. Undefined metrics are null.",
-    signature=field(str, pattern="^protocol:"),
+    signature=Signature,
     protocol=dict[str, Any],
     inputs=field(list[Any], "The ground truth of the latest report."),
     summary=Empty,

@@ -11,7 +11,7 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, Object, Version, each, field, list_of, report_of
+from detap.report.fields import Count, Object, Signature, Version, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, rows_of, with_totals
 from detap.tables.detection import Floats
@@ -70,7 +70,7 @@ RankingReport = report_of(
     "RankingReport",
     "The JSON report of detap rank: like detap eval, with rows of queries or classes.",
     version=Version,
-    signature=field(str, pattern="^protocol:"),
+    signature=Signature,
     protocol=RankingProtocol,
     summary=field(
         dict[str, float | None], "Means over queries, classes or samples.", minProperties=1
