@@ -385,7 +385,7 @@ class _Evil:
 def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([{"a": 1}], object)}))
     message = refused(read_npz_retrieval, tmp_path / "a.npz")
-    assert "array 'query_labels': contains Python objects, which are never unpickled" in message
+    assert "array 'query_labels': cannot be read: Object arrays cannot be loaded" in message
     path = written(tmp_path, "b.npz", pickle.dumps(SCORES))
     assert "looks like a Python pickle, expected an .npz archive" in refused(
         read_npz_retrieval, path
@@ -403,9 +403,6 @@ def test_zip_bombs_are_not_expanded(tmp_path: Path) -> None:
     assert "is larger than 1000 bytes" in message
 
 
-AGAIN = "write it again with numpy.save"
-
-
 def header(text: str) -> bytes:
     body = text.encode().ljust(118) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
@@ -414,26 +411,32 @@ def header(text: str) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9)}"), "expected (9, 9) of"),
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,)}"), "damaged header"),
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}"), "0 bytes"),
-        (header("__import__('os').abort()"), "has a damaged header"),
-        (
-            header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
-            "contains Python objects",
-        ),
-        (
-            header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}"),
-            "has the type",
-        ),
-        (b"\x93NUMPY\x09\x00", "format version 9.0 is unknown"),
-        (b"\x93NUMPY", "has a damaged header"),
-        (b"", "has a damaged header"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9)}"), "expected 648 bytes"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,)}"), "malformed"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}"), ""),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1 << 99,)}"), ""),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"), "negative"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (0,)}") + b"x", "more bytes"),
+        (header("__import__('os').abort()"), "malformed"),
+        (header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), "Object arrays"),
+        (b"\x93NUMPY\x09\x00", "format version"),
+        (b"\x93NUMPY", "EOF"),
+        (b"", "EOF"),
     ],
 )
 def test_damaged_arrays(data: bytes, message: str, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.npz", {"scores.npy": data})
-    assert message in refused(read_npz_retrieval, path)
+    refusal = refused(read_npz_retrieval, path)
+    assert "array 'scores': cannot be read: " in refusal
+    assert message in refusal
+
+
+@pytest.mark.parametrize("kind", ["[('a', '<f8')]", "'<U0'", "'<c16'"])
+def test_arrays_of_other_types(kind: str, tmp_path: Path) -> None:
+    data = header(f"{{'descr': {kind}, 'fortran_order': False, 'shape': (0,)}}")
+    path = archive(tmp_path / "a.npz", {"scores.npy": data})
+    message = refused(read_npz_retrieval, path)
+    assert "array 'scores': has the type" in message
 
 
 def test_damaged_archives(tmp_path: Path) -> None:
@@ -469,24 +472,13 @@ def test_damaged_archives(tmp_path: Path) -> None:
     )
 
 
-def test_a_member_shorter_than_declared(tmp_path: Path) -> None:
-    data = npy(SCORES["scores"])
-    path = archive(tmp_path / "a.npz", {"scores.npy": data}, zipfile.ZIP_DEFLATED)
-    size = len(data).to_bytes(4, "little")
-    written(
-        tmp_path, "a.npz", path.read_bytes().replace(size, (len(data) + 1).to_bytes(4, "little"))
-    )
-    assert within(tmp_path, refused(read_npz_retrieval, path)) == (
-        "a.npz: scores.npy: is damaged: the length of a member is not the declared one"
-    )
-
-
 def test_an_encrypted_member(tmp_path: Path) -> None:
     data = bytearray(archive(tmp_path / "a.npz", {"scores.npy": b""}).read_bytes())
     data[data.index(b"PK\x01\x02") + 8] |= 1  # a flag in the central directory
     path = written(tmp_path, "a.npz", bytes(data))
     assert within(tmp_path, refused(read_npz_retrieval, path)) == (
-        "a.npz: scores.npy: is encrypted; write it without a password"
+        "a.npz: is a damaged archive: File 'scores.npy' is encrypted, password required for "
+        "extraction; write it again with numpy.savez"
     )
 
 
@@ -527,9 +519,8 @@ def test_separate_arrays(tmp_path: Path) -> None:
         "x.npy: looks like a Python pickle, expected an .npy array; write it with numpy.save"
     )
     damaged = written(tmp_path, "y.npy", npy(np.zeros((2, 2)))[:-8])
-    assert within(tmp_path, refused(read_arrays, damaged, *files[1:])) == (
-        "y.npy: has 24 bytes, expected (2, 2) of float64; write it again with numpy.save"
-    )
+    message = within(tmp_path, refused(read_arrays, damaged, *files[1:]))
+    assert message.startswith("y.npy: cannot be read: Failed to read all data for array. Expected")
 
 
 BAD_SCORES = {

@@ -9,9 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from io import BytesIO
-from math import prod
-from typing import Any, BinaryIO, NoReturn
+from typing import IO, Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +23,8 @@ from detap.tables.detection import Flags
 Arrays = dict[str, NDArray[Any]]
 
 _ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
-_ENCRYPTED = 1
 NUMBERS, TEXT, _WHOLE = "biuf", "US", "iu"
 """Kinds of data types."""
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LIMITS) -> Arrays:
@@ -41,7 +34,7 @@ def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LI
         try:
             with zipfile.ZipFile(file) as archive:
                 return _members(archive, text, requested, limits)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             refuse(text, f"is a damaged archive: {error}", "write it again with numpy.savez")
 
 
@@ -49,7 +42,7 @@ def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
     """Return the array of an .npy file."""
     text = os.fspath(path)
     with _opened(text, _NPY, "an .npy array", limits) as file:
-        return _array(file.read(), text, "")
+        return _array(file, text)
 
 
 @contextmanager
@@ -89,45 +82,26 @@ def _members(
     if size > allowed:
         hint = f"the limit is {allowed}; if you trust the file, raise it with --max-expansion"
         refuse(path, f"expands from {compressed} to {size} bytes", hint)
-    return {key: _array(_expanded(archive, members[key], path), path, key) for key in keys}
+    arrays = {}
+    for key in keys:
+        with archive.open(members[key].filename) as member:
+            arrays[key] = _array(member, path, f"array {key!r}")
+    return arrays
 
 
-def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> bytes:
-    if info.flag_bits & _ENCRYPTED:
-        refuse(path, "is encrypted", "write it without a password", info.filename)
-    with archive.open(info) as member:
-        data = member.read(info.file_size + 1)
-    if len(data) != info.file_size:
-        message = "is damaged: the length of a member is not the declared one"
-        refuse(path, message, location=info.filename)
-    return data
-
-
-def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
-    location = f"array {key!r}" if key else ""
-    stream = BytesIO(data)
+def _array(file: IO[bytes], path: str, location: str = "") -> NDArray[Any]:
+    """Return the array of a file in the .npy format, read to its end."""
     try:
-        version = np.lib.format.read_magic(stream)
-        if version not in _HEADERS:
-            raise ValueError(f"format version {version[0]}.{version[1]} is unknown")
-        shape, fortran, kind = _HEADERS[version](stream)
-    except (ValueError, EOFError, MemoryError, RecursionError, SyntaxError) as error:
-        reason = " ".join(str(error).split())[:80]
-        refuse(path, f"has a damaged header: {reason}", "write it again with numpy.save", location)
-    if kind.hasobject:
-        message = "contains Python objects, which are never unpickled"
-        refuse(path, message, "save numbers or text: give the array a dtype", location)
-    if kind.names is not None or kind.kind not in NUMBERS + TEXT:
-        refuse(path, f"has the type {kind}", "save numbers or text", location)
-    start = stream.tell()
-    if prod(shape) * kind.itemsize != len(data) - start or min(shape, default=0) < 0:
-        message = f"has {len(data) - start} bytes, expected {shape} of {kind}"
-        refuse(path, message, "write it again with numpy.save", location)
-    if prod(shape) == 0:
-        return np.zeros(shape, kind)
-    array = np.frombuffer(data, kind, offset=start)
-    array = array.reshape(shape, order="F" if fortran else "C")
-    return array.astype(kind.newbyteorder("="), copy=False)
+        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        if file.read(1):  # at the end, zipfile checks the sum of a member
+            raise ValueError("more bytes than the array has")
+    except (ValueError, ArithmeticError, MemoryError, RecursionError, SyntaxError) as error:
+        reason = " ".join(str(error).split())[:120]
+        hint = "write numbers or text with numpy.save"
+        refuse(path, f"cannot be read: {reason}", hint, location)
+    if array.dtype.kind not in NUMBERS + TEXT or not array.itemsize:
+        refuse(path, f"has the type {array.dtype}", "save numbers or text", location)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 class ArraySource:
