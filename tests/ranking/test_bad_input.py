@@ -106,6 +106,9 @@ BAD_RUNS: dict[str | bytes, str] = {
         'query "q1", item "a": score is a whole number that float64 cannot represent; use '
         "a finite number"
     ),
+    "q1 Q0 a 1 +-1234567890123456 x\n": (
+        "line 1: score '+-1234567890123456' is not a number; use a decimal number"
+    ),
     "q1 Q0 a 1 1e999 x\n": "line 1: score '1e999' is too large for a number; use a decimal number",
     "q1 Q0 a 1 0,5 x\n": (
         "line 1: score '0,5' is not a number (use a decimal point, not a comma); use a "
@@ -128,7 +131,7 @@ BAD_RUNS: dict[str | bytes, str] = {
         "line 2: has 4 columns, expected 3; write as many as the header has"
     ),
     "query,item,score\nq1,,0.5\n": "line 2: empty query or item; write both",
-    "query,item,score\nq1,a,x\n": "line 2: score 'x' is not a number; use a finite number",
+    "query,item,score\nq1,a,x\n": "line 2: score 'x' is not a number; use a decimal number",
     'query,item,score\nq1,"a,0.5\n': (
         "line 2: invalid CSV: unexpected end of data; correct the line"
     ),

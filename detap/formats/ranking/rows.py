@@ -7,7 +7,7 @@ from typing import Any
 
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
-from detap.formats.text.lines import has_columns, number_fault
+from detap.formats.text.lines import has_columns, number_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import decode, looks_like, short_json
 from detap.io.limits import Limits
@@ -42,6 +42,7 @@ SYNONYMS = {
 }
 """Accepted column names and keys in CSV and JSON."""
 
+_ROUNDED = "is a whole number that float64 cannot represent"
 
 Row = tuple[int, str, str, float]
 """A line, or record counted from 1, with its query, item and number."""
@@ -116,10 +117,7 @@ def text_rows(
         with problems.collected(f"{file}line {line}"):
             if len(words) != len(columns):
                 raise FaultError(f"{has_columns(len(words))}, expected {len(columns)}", usage)
-            value = words[columns.index(number)]
-            if fault := text_fault(value):
-                raise FaultError(f"{number} {quote(value)} {fault}", "use a decimal number")
-            yield line, words, float(value)
+            yield line, words, number_in_text(number, words[columns.index(number)])
 
 
 def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
@@ -139,16 +137,17 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
         )
         problems.raise_any()
     for line, cells in table:
-        index = columns[form.number]
-        number = cells[index] if index >= 0 else str(form.default)
-        query, item = cells[columns["query"]], cells[columns["item"]]
-        if fault := text_fault(number):
-            message = f"{form.number} {quote(number)} {fault}"
-            problems.add_here(f"line {line}", message, "use a finite number")
-        elif not query or not item:
-            problems.add_here(f"line {line}", "empty query or item", "write both")
-        else:
-            yield line, query, item, float(number)
+        with problems.collected(f"line {line}"):
+            query, item, index = (
+                cells[columns["query"]],
+                cells[columns["item"]],
+                columns[form.number],
+            )
+            number = cells[index] if index >= 0 else str(form.default)
+            value = number_in_text(form.number, number)
+            if not query or not item:
+                raise FaultError("empty query or item", "write both")
+            yield line, query, item, value
 
 
 def _from_json(data: bytes, form: Form, problems: Problems, limits: Limits) -> Iterator[Row]:
@@ -185,10 +184,7 @@ def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
     )
     if (query := name_of(query)) is None or (item := name_of(item)) is None:
         raise FaultError("has no query or no item", "write each as text or a whole number")
-    value: Any = form.default if number is None else number
-    if fault := value_fault(value):
-        raise FaultError(f"{form.number} {fault}", "use a finite number")
-    return query, item, float(value)
+    return query, item, number_in_json(form.number, form.default if number is None else number)
 
 
 def name_of(value: Any) -> str | None:
@@ -200,23 +196,26 @@ def name_of(value: Any) -> str | None:
     return None
 
 
-def text_fault(text: str) -> str:
-    """Return the fault of a text that is not an exact finite number, or ""."""
+def number_in_text(name: str, text: str) -> float:
+    """Return the number of a text; raise FaultError if it is not finite, or float64 rounds it."""
+    number = number_of(name, text)
     digits = text.lstrip("+-")
-    if 15 < len(digits) <= 309 and is_whole(digits):
-        return value_fault(int(text))
-    return number_fault(text)
+    if 15 < len(digits) <= 309 and is_whole(digits) and int(text) != number:
+        raise FaultError(f"{name} {quote(text)} {_ROUNDED}", "use a decimal number")
+    return number
 
 
-def value_fault(value: Any) -> str:
-    """Return the fault of a JSON value that is not an exact finite number, or ""."""
+def number_in_json(name: str, value: Any) -> float:
+    """Return a JSON value as a number; raise FaultError for others, as :func:`number_in_text`."""
+    fault = f"is {short_json(value)}, not a number"
     if value is None:
-        return "is missing"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"is {short_json(value)}, not a number"
-    try:
-        if isinstance(value, int) and int(float(value)) != value:
-            return "is a whole number that float64 cannot represent"
-        return "" if isfinite(float(value)) else f"is {value}, which is not finite"
-    except OverflowError:
-        return "is too large for a number"
+        fault = "is missing"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+            if number == value and isfinite(number):
+                return number
+            fault = _ROUNDED if isfinite(number) else f"is {value}, which is not finite"
+        except OverflowError:
+            fault = "is too large for a number"
+    raise FaultError(f"{name} {fault}", "use a finite number")

@@ -12,10 +12,10 @@ from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import (
     name_of,
+    number_in_json,
+    number_in_text,
     refuse_others,
-    text_fault,
     text_rows,
-    value_fault,
 )
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
@@ -126,11 +126,10 @@ class _Cells:
         if not self.values:
             refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
 
-    def _add(self, sample: str, name: str, value: float, location: str) -> None:
+    def _add(self, sample: str, name: str, value: float) -> None:
         self.classes[name] = None
         if name in self.values[sample]:
-            message = f"duplicate class {name!r} of sample {sample!r}"
-            self.problems.add_here(location, message, "keep one of them")
+            raise FaultError(f"duplicate class {name!r} of sample {sample!r}", "keep one of them")
         self.values[sample][name] = value
 
     def _read_csv(self, text: str) -> None:
@@ -149,59 +148,55 @@ class _Cells:
             return
         is_long = [heading.lower() for heading in headings] == long.split(",")
         for line, (sample, *cells) in table:
-            location = f"line {line}"
-            if not sample:
-                self.problems.add_here(location, "no sample name", "add it")
-                continue
-            self.values.setdefault(sample, {})
-            pairs: Iterable[tuple[str, str]] = zip(headings[1:], cells, strict=True)
-            if is_long and self.number == "score":
-                pairs = [(cells[0], cells[1])]
-            elif is_long:
-                pairs = [(cells[0], "1")] if cells[0] else []
-            for name, value in pairs:
-                if value == "" and self.number == "score":
-                    self.classes[name] = None
-                elif fault := text_fault(value):
-                    message = f"{self.number} {quote(value)} {fault}"
-                    self.problems.add_here(location, message, "use a decimal number")
-                elif self.number == "label" and float(value) not in (0.0, 1.0):
-                    message = f"label {quote(value)} is not 0 or 1"
-                    self.problems.add_here(location, message, "use 0 or 1")
-                else:
-                    self._add(sample, name, float(value), location)
+            with self.problems.collected(f"line {line}"):
+                if not sample:
+                    raise FaultError("no sample name", "add it")
+                self.values.setdefault(sample, {})
+                pairs: Iterable[tuple[str, str]] = zip(headings[1:], cells, strict=True)
+                if is_long and self.number == "score":
+                    pairs = [(cells[0], cells[1])]
+                elif is_long:
+                    pairs = [(cells[0], "1")] if cells[0] else []
+                for name, cell in pairs:
+                    if cell or self.number == "label":
+                        self._add(sample, name, self._number(cell))
+                    else:
+                        self.classes[name] = None
+
+    def _number(self, text: str) -> float:
+        value = number_in_text(self.number, text)
+        if self.number == "label" and value not in (0.0, 1.0):
+            raise FaultError(f"label {quote(text)} is not 0 or 1", "use 0 or 1")
+        return value
 
     def _read_json(self, data: bytes, limits: Limits) -> None:
         form = "{class: score}" if self.number == "score" else "[label, ...]"
         content, _ = json_value(data, self.problems, limits, f"write {{sample: {form}}}")
         if not isinstance(content, dict):
             raise FaultError("is a JSON array, expected an object", f"write {{sample: {form}}}")
-        add = self._add_scores if self.number == "score" else self._add_labels
         for sample, value in content.items():
             self.values[sample] = {}
-            add(sample, value, f"sample {short_json(sample)}")
+            location = f"sample {short_json(sample)}"
+            add = self._add_scores if self.number == "score" else self._add_labels
+            with self.problems.collected(location):
+                add(sample, value, location)
 
     def _add_scores(self, sample: str, value: Any, location: str) -> None:
         if not isinstance(value, dict):
-            message = f"is {short_json(value)}, expected an object"
-            self.problems.add_here(location, message, "write {class: score, ...}")
-            return
+            raise FaultError(
+                f"is {short_json(value)}, expected an object", "write {class: score, ...}"
+            )
         for name, score in value.items():
-            if fault := value_fault(score):
-                of_class = f"{location}, class {short_json(name)}"
-                self.problems.add_here(of_class, f"score {fault}", "use a finite number")
-            else:
-                self._add(sample, name, float(score), location)
+            with self.problems.collected(f"{location}, class {short_json(name)}"):
+                self._add(sample, name, number_in_json("score", score))
 
     def _add_labels(self, sample: str, value: Any, location: str) -> None:
         for label in value if isinstance(value, list) else [value]:
-            name = name_of(label)
-            if name is None:
-                self.problems.add_here(
-                    location, f"label {short_json(label)} is not a name", "use text"
-                )
-            else:
-                self._add(sample, name, 1.0, location)
+            with self.problems.collected(location):
+                name = name_of(label)
+                if name is None:
+                    raise FaultError(f"label {short_json(label)} is not a name", "use text")
+                self._add(sample, name, 1.0)
 
 
 def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
