@@ -112,10 +112,10 @@ NUMBERS: dict[str, tuple[Any, str]] = {
     "true": (True, "true"),
     "null": (None, "missing"),
     "a list": ([1], "[1]"),
-    "NaN": (math.nan, "NaN, not a finite number"),
-    "infinite": (math.inf, "Infinity, not a finite number"),
-    "too large": (10**309, f"{str(10**309)[:60]}..., not a finite number"),
-    "a thousand digits": (10**999, "Infinity"),
+    "NaN": (math.nan, "NaN, expected a finite number"),
+    "infinite": (math.inf, "infinite, expected a finite number"),
+    "too large": (10**309, f"{str(10**309)[:60]}..., expected a finite number"),
+    "a thousand digits": (10**999, "infinite"),
 }
 
 

@@ -312,7 +312,6 @@ def test_sizes_are_required_for_percent(tmp_path: Path) -> None:
 # --- what is refused
 
 LABEL = "give each region one label"
-NUMBER = "use a finite number"
 FORMAT = "expected Label Studio's JSON or JSON-MIN, a list of tasks with data and annotations"
 AT = "[0].annotations[0].result[0]: "
 BARE = {"x": ..., "y": ..., "width": ..., "height": ..., "rotation": ...}
@@ -363,7 +362,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "rotation is text": (
         [task(region(value={"rotation": "30"}))],
-        f'{AT}rotation is "30"; {NUMBER}',
+        f'{AT}rotation is "30", expected a number',
     ),
     "a rotated image": (
         [task(region(image_rotation=90))],
@@ -387,7 +386,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "infinite": ('[{"data": {"image": "a.jpg"}, "annotations": [{"result": [1e999]}]}]', "is "),
     "no image size": (
         [task({k: v for k, v in region().items() if k != "original_width"})],
-        f"{AT}original_width is missing; {NUMBER}",
+        f"{AT}original_width is missing; use a finite number",
     ),
     "image size 0": ([task(region(original_height=0))], "height is 0; write pixels"),
     "two image sizes": (
@@ -414,7 +413,7 @@ BAD: dict[str, tuple[Any, str]] = {
 BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
     "no predictions": ([task(region())], "has no predictions; import predictions"),
     "ids": ([task(predictions=[500])], "[0]: predictions[0] is 500; expected an object; export"),
-    "score is text": ([predicted(region(score="0.5"))], 'score is "0.5"; use a finite number'),
+    "score is text": ([predicted(region(score="0.5"))], 'score is "0.5", expected a number'),
     "predictions is null": ([task(predictions=None)], "[0]: predictions is null; expected a list"),
     "result is null": (
         [task(predictions=[{"result": None}])],

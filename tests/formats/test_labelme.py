@@ -22,7 +22,6 @@ read_ground_truth, read_detections = LABELME.read_truth_file, LABELME.read_detec
 
 DUE = "expected a LabelMe file with a list of shapes"
 BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
-NUMBER = "use a finite number"
 
 
 def shape(*points: tuple[Any, Any], kind: str | None = "rectangle", **more: Any) -> dict[str, Any]:

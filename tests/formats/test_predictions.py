@@ -174,7 +174,7 @@ BAD: dict[str, tuple[str, Any, str]] = {
     ),
     "a score as text": (
         *in_lists(scores=["0.5"]),
-        'bboxes[0]: score is "0.5"; use a finite number',
+        'bboxes[0]: score is "0.5", expected a number',
     ),
     "three numbers": (
         *in_lists(bboxes=[[1, 2, 3]]),

@@ -56,7 +56,6 @@ def test_an_image_without_detections_is_recognized(tmp_path: Path) -> None:
     assert not fits(str(tmp_path / "absent"))
 
 
-NUMBER = "use a finite number"
 FORMAT = 'expected {"predictions": [{"x": ..., "y": ..., "class": ..., "confidence": ...}]}'
 AT = "predictions[0]: "
 
@@ -73,11 +72,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "overflow": (response(prediction(width=1e308, height=1e308)), AT),
     "confidence is text": (
         response(prediction(confidence="0.5")),
-        f'{AT}confidence is "0.5"; {NUMBER}',
+        f'{AT}confidence is "0.5", expected a number',
     ),
     "confidence is NaN": (
         response(prediction(confidence=float("nan"))),
-        f"{AT}confidence is NaN, not a finite number",
+        f"{AT}confidence is NaN, expected a finite number",
     ),
     "a polygon": (
         response(prediction(points=[{"x": 1, "y": 2}])),

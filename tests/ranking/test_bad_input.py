@@ -99,12 +99,12 @@ def test_large_exact_scores_are_accepted(tmp_path: Path) -> None:
 BAD_RUNS: dict[str | bytes, str] = {
     "q1 Q0 a 1 nan x\n": "line 1: score 'nan' is not a finite number; use a decimal number",
     f"q1 Q0 a 1 {2**53 + 1} x\n": (
-        "line 1: score '9007199254740993' is a whole number that float64 cannot represent; "
-        "use a decimal number"
+        "line 1: score is 9007199254740993, which float64 rounds to 9007199254740992; use "
+        "scores that float64 represents exactly, such as integers below 2^53"
     ),
     json.dumps({"q1": {"a": 2**53 + 1}}): (
-        'query "q1", item "a": score is a whole number that float64 cannot represent; use '
-        "a finite number"
+        'query "q1", item "a": score is 9007199254740993, which float64 rounds to '
+        "9007199254740992; use scores that float64 represents exactly, such as integers below 2^53"
     ),
     "q1 Q0 a 1 +-1234567890123456 x\n": (
         "line 1: score '+-1234567890123456' is not a number; use a decimal number"
@@ -141,10 +141,10 @@ BAD_RUNS: dict[str | bytes, str] = {
     ),
     "[3]": 'record 1: is 3, expected an object; write {"query": ..., "item": ..., "score": ...}',
     '[{"query": "q1", "item": "a", "score": NaN}]': (
-        "record 1: score is nan, which is not finite; use a finite number"
+        "record 1: score is NaN, expected a finite number"
     ),
     '{"q1": {"a": 1, "a": 2}}': 'duplicate key "a" in one object; keep one of them',
-    '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", not a number; use a finite number',
+    '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", expected a number',
     '{"q1": 3}': (
         'query "q1": is 3, expected an object; write {"query": ..., "item": ..., "score": ...}'
     ),
@@ -153,7 +153,7 @@ BAD_RUNS: dict[str | bytes, str] = {
         "characters; download or write it again"
     ),
     f'{{"q1": {{"a": 1{"0" * 399}}}}}': (
-        'query "q1", item "a": score is too large for a number; use a finite number'
+        f'query "q1", item "a": score is 1{"0" * 59}..., expected a finite number'
     ),
 }
 BAD_JUDGMENTS: dict[str | bytes, str] = {
@@ -545,7 +545,7 @@ BAD_SCORES = {
     "sample,cat\n": "no samples; use the scores of the samples",
     "[1]": "is a JSON array, expected an object; write {sample: {class: score}}",
     '{"a": 1}': 'sample "a": is 1, expected an object; write {class: score, ...}',
-    '{"a": {"cat": null}}': 'sample "a", class "cat": score is missing; use a finite number',
+    '{"a": {"cat": null}}': 'sample "a", class "cat": score is null, expected a number',
     '{"a": {"cat": 1}, "a": {}}': 'duplicate key "a" in one object; keep one of them',
     "<html>": "looks like an HTML page, expected a file of scores; use CSV or JSON",
 }

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
+from detap.formats.coco.records import score_of
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.lines import has_columns, number_of
@@ -14,7 +15,7 @@ from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
-from detap.text_input import is_whole, quote
+from detap.text_input import is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,6 @@ SYNONYMS = {
     "relevance": ("relevance", "rel", "grade", "label"),
 }
 """Accepted column names and keys in CSV and JSON."""
-
-_ROUNDED = "is a whole number that float64 cannot represent"
 
 Row = tuple[int, str, str, float]
 """A line, or record counted from 1, with its query, item and number."""
@@ -184,7 +183,10 @@ def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
     )
     if (query := name_of(query)) is None or (item := name_of(item)) is None:
         raise FaultError("has no query or no item", "write each as text or a whole number")
-    return query, item, number_in_json(form.number, form.default if number is None else number)
+    value = form.default if number is None else number
+    if value is None:
+        raise FaultError(f"{form.number} is missing", "use a finite number")
+    return query, item, score_of(value, form.number)
 
 
 def name_of(value: Any) -> str | None:
@@ -200,22 +202,4 @@ def number_in_text(name: str, text: str) -> float:
     """Return the number of a text; raise FaultError if it is not finite, or float64 rounds it."""
     number = number_of(name, text)
     digits = text.lstrip("+-")
-    if 15 < len(digits) <= 309 and is_whole(digits) and int(text) != number:
-        raise FaultError(f"{name} {quote(text)} {_ROUNDED}", "use a decimal number")
-    return number
-
-
-def number_in_json(name: str, value: Any) -> float:
-    """Return a JSON value as a number; raise FaultError for others, as :func:`number_in_text`."""
-    fault = f"is {short_json(value)}, not a number"
-    if value is None:
-        fault = "is missing"
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-            if number == value and isfinite(number):
-                return number
-            fault = _ROUNDED if isfinite(number) else f"is {value}, which is not finite"
-        except OverflowError:
-            fault = "is too large for a number"
-    raise FaultError(f"{name} {fault}", "use a finite number")
+    return score_of(int(text), name) if 15 < len(digits) <= 309 and is_whole(digits) else number

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
+from detap.formats.coco.records import score_of
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import (
     name_of,
-    number_in_json,
     number_in_text,
     refuse_others,
     text_rows,
@@ -188,7 +188,7 @@ class _Cells:
             )
         for name, score in value.items():
             with self.problems.collected(f"{location}, class {short_json(name)}"):
-                self._add(sample, name, number_in_json("score", score))
+                self._add(sample, name, score_of(score))
 
     def _add_labels(self, sample: str, value: Any, location: str) -> None:
         for label in value if isinstance(value, list) else [value]:

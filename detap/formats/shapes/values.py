@@ -8,7 +8,7 @@ from typing import Any
 
 from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.coco.records import check_text
+from detap.formats.coco import records
 from detap.formats.json._fields import nesting
 from detap.formats.text.lines import number_of
 from detap.io.json_text import JsonText, NotJsonError, looks_like, short_json, text_of
@@ -74,23 +74,15 @@ def class_name(record: dict[str, Any], key: str) -> str:
     name = record.get(key)
     if not isinstance(name, str) or not name.strip():
         raise FaultError(f"{key} is {value_text(record, key)}", "write the name of its class")
-    check_text(key, name)
+    records.check_text(key, name)
     return name
 
 
-def finite_number(name: str, value: Any, hint: str = "use a finite number") -> float:
+def finite_number(name: str, value: Any) -> float:
     """Return a finite number; raise FaultError for other values."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        shown = "missing" if value is None else short_json(value)
-        raise FaultError(f"{name} is {shown}", hint)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        message = f"{name} is {short_json(value)}, not a finite number"
-        raise FaultError(message, "use a finite number")
-    return number
+    if value is None:
+        raise FaultError(f"{name} is missing", "use a finite number")
+    return records.number_of(name, value)
 
 
 def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:
