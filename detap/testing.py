@@ -134,13 +134,17 @@ def assert_detections(
     reading |= {"any_classes": True} if class_map is not None else {}
     truth, detected, resolved = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)
-    others = [baseline.reindex_like(truth)] if isinstance(baseline, Detections) else []
+    others, path = [], None
+    if isinstance(baseline, Detections):
+        others = [baseline.reindex_like(truth)]
+    elif baseline is not None:
+        path = os.fspath(baseline)
     [truth], [detected, *others] = map_tables(class_map, [truth], [detected, *others])
     earlier = others[0] if others else None
     config = GateConfig.of(
         limits,
         _ARGUMENTS,
-        baseline=baseline is not None and earlier is None,
+        baseline=path is not None,
         baseline_detections=earlier is not None,
         confidence=confidence,
         resamples=resamples,
@@ -149,17 +153,29 @@ def assert_detections(
         min_ground_truths=min_ground_truths,
         allow_mismatch=allow_mismatch,
     )
-    subject_options = {
+    selection: dict[str, Any] = {
+        "classes": None if classes is None else [*classes],
+        "images": None if images is None else [*images],
+        "threads": threads,
+    }
+    scoring: dict[str, Any] = {
         "threads": threads,
         "score_threshold": None if score_threshold is None else threshold(score_threshold),
     }
-    selection = {
-        "classes": None if classes is None else [*classes],
-        "images": None if images is None else [*images],
-    }
-    result, results = _evaluate(
-        (truth, detected, earlier), resolved, config, baseline, (subject_options, selection)
+    report = before = None
+    if earlier is not None:
+        detected, earlier = align_classes(detected, earlier)
+        before = Scored(score_tables(truth, earlier, resolved, **selection), **scoring)
+    elif path is not None:
+        report = BaselineReport(path, read_baseline(path))
+    result = evaluate(truth, detected, resolved, **selection)
+    subject = Scored(result, **scoring)
+    results = evaluate_gates(
+        config, subject, lambda: _record(subject), baseline_report=report, baseline=before
     )
+    if before is not None:
+        notes = comparison_notes(result, before.overall)
+        results = replace(results, notes=(*notes, *results.notes))
     needed = _images_needed(results, detectable_drop)
     if results.failed:
         raise AssertionError(_message(results, result, needed))
@@ -201,39 +217,6 @@ def _limits(**values: Limits | None) -> list[Limit]:
         except ValueError as error:
             raise UsageError(f"{name}: {error}") from None
     return limits
-
-
-def _evaluate(
-    tables: tuple[GroundTruth, Detections, Detections | None],
-    protocol: Protocol | str,
-    config: GateConfig,
-    baseline: Any,
-    options: tuple[Mapping[str, Any], Mapping[str, Any]],
-) -> tuple[Result, GateResults]:
-    """Return the result and those of its gates; `options` are of the subject and the selection."""
-    truth, detections, earlier = tables
-    subject_options, selection = options
-    selection = {**selection, "threads": subject_options["threads"]}
-    report = baseline_subject = None
-    if earlier is not None:
-        detections, earlier = align_classes(detections, earlier)
-        before = score_tables(truth, earlier, protocol, **selection)
-        baseline_subject = Scored(before, **subject_options)
-    elif baseline is not None:
-        report = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    result = evaluate(truth, detections, protocol, **selection)
-    subject = Scored(result, **subject_options)
-    results = evaluate_gates(
-        config,
-        subject,
-        lambda: _record(subject),
-        baseline_report=report,
-        baseline=baseline_subject,
-    )
-    if baseline_subject is not None:
-        notes = comparison_notes(result, before)
-        results = replace(results, notes=(*notes, *results.notes))
-    return result, results
 
 
 def _record(scored: Scored) -> dict[str, Any]:
