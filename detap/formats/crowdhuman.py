@@ -9,7 +9,7 @@ from typing import Any
 
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import DocumentFormat, Image, Item, LinesDocument
-from detap.formats.shapes.values import finite_number, located, object_of, required, side_of
+from detap.formats.shapes.values import four_numbers, located, object_of, required, side_of
 from detap.io.problems import FaultError
 
 BOXES = {"full": "fbox", "visible": "vbox", "head": "hbox"}
@@ -30,11 +30,8 @@ class People(LinesDocument):
     box_format = "xywh"
     expected = 'expected {"ID": ..., "gtboxes": [{"tag": "person", "fbox": [x, y, w, h]}]} per line'
     score_names = ("score",)
-
-    def __init__(self, *arguments: Any, box: str = "full", **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self.box = box
-        self._size: tuple[float, float] | None = None  # of the image that is read
+    box = "full"
+    _size: tuple[float, float] | None = None  # of the image that is read
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a line."""
@@ -52,11 +49,7 @@ class People(LinesDocument):
     def item_of(self, record: Any) -> Item:
         """Return the box of a person."""
         key = "box" if self.scored else BOXES[self.box]
-        values = required(record, key, list, "write [x, y, width, height]")
-        if len(values) != 4:
-            raise FaultError(f"{key} has {len(values)} numbers", "write [x, y, width, height]")
-        box = [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
-        return Item(_PERSON, self._clipped(box), record)
+        return Item(_PERSON, self._clipped(four_numbers(record, key)), record)
 
     def _clipped(self, box: list[float]) -> list[float]:
         """Return the part of a box in its image, as the reference computes it."""

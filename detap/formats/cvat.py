@@ -56,6 +56,7 @@ class Annotations(Document):
 
     corner_names = CORNERS
     repeated = "keep one of them; export the tasks of a project one by one"
+    noted = (Note("tags-skipped", "tags of whole images skipped: not boxes", severity="info"),)
 
     def folders(self) -> list[Folder]:
         """Return the file; in a folder, ``annotations.xml``."""
@@ -63,11 +64,6 @@ class Annotations(Document):
             self.given = os.path.join(self.given, _EXPORTED)
             self.path = shown(self.given)
         return super().folders()
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the file."""
-        message = "tags of whole images skipped: not boxes"
-        return (Note("tags-skipped", message, self.counts["tags"], severity="info"),)
 
     # --- elements
 
@@ -159,7 +155,7 @@ class Annotations(Document):
             raise FaultError("<image> has no name", "write its file name")
         width, height = (side_in_text(k, attributes.get(k, "")) for k in ("width", "height"))
         shapes = [shape for shape in record if shape.tag != "tag"]
-        self.counts["tags"] += len(record) - len(shapes)
+        self.counts["tags-skipped"] += len(record) - len(shapes)
         located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
 

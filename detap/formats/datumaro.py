@@ -21,6 +21,8 @@ from detap.formats.shapes.document import (
 from detap.formats.shapes.values import (
     class_name,
     finite_number,
+    four_numbers,
+    list_of_numbers,
     located,
     object_of,
     required,
@@ -41,9 +43,7 @@ class Items(Document):
     box_format = "xywh"
     expected = 'expected {"categories": {"label": {"labels": [...]}}, "items": [...]}'
 
-    def __init__(self, *arguments: Any, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._labels_by_id: list[str] = []
+    _labels_by_id: list[str]
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
@@ -96,7 +96,7 @@ class Items(Document):
         if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
         self.refuse_shape(kind)
-        flat = _numbers(record, "points")
+        flat = list_of_numbers(record, "points")
         if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
         box = self.around([*zip(flat[::2], flat[1::2], strict=True)])
@@ -104,10 +104,7 @@ class Items(Document):
 
     def _box(self, record: dict[str, Any], attributes: dict[str, Any]) -> Box:
         """Return the bounding box of a box, and its corners if it is rotated."""
-        box = _numbers(record, "bbox")
-        if len(box) != 4:
-            raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
-        x, y, width, height = box
+        box = x, y, width, height = four_numbers(record, "bbox")
         measures = x + width / 2, y + height / 2, width, height
         angle = finite_number("rotation", attributes.get("rotation") or 0.0)
         return self.rotated(box, measures, angle)
@@ -126,11 +123,6 @@ def _size(size: Any) -> tuple[Any, Any]:
     if not isinstance(size, list) or len(size) != 2:
         raise FaultError(f"size is {short_json(size)}", "write [height, width]")
     return size[0], size[1]
-
-
-def _numbers(record: dict[str, Any], key: str) -> list[float]:
-    values = required(record, key, list, "expected a list of numbers")
-    return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
 
 
 class Datumaro(DocumentFormat):

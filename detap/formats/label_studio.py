@@ -7,6 +7,7 @@ label-studio-sdk 2.1, ``converter``.
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
 from urllib.parse import unquote
@@ -67,6 +68,7 @@ _CSV = (b"annotation_id", b"lead_time")
 _IMAGE = "image"
 _STEPS = (0, 1, -1, 2, -2)
 _MODEL = "detap"
+_SCORED = "results without a score have that of their prediction"
 
 
 class Tasks(Document):
@@ -87,10 +89,17 @@ class Tasks(Document):
     box_format = "xywh"
     expected = "expected Label Studio's JSON or JSON-MIN, a list of tasks with data and annotations"
     score_names = ("score",)
+    noted = (
+        Note("several-annotators", "tasks annotated more than once; the newest annotation counts"),
+        Note("tasks-not-annotated", "tasks without annotations skipped", severity="info"),
+        Note("annotations-cancelled", "cancelled annotations skipped", severity="info"),
+        Note("results-skipped", "results skipped: not regions ({})", severity="info"),
+        Note("prediction-scores", _SCORED, severity="info"),
+    )
+    model_version: str | None = None
 
-    def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
+    def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        self.model_version = model_version
         self._known: set[str] | None = None
         if self.truth is not None:
             self._known = {base_name(str(name)) for name in self.truth.images}
@@ -143,7 +152,7 @@ class Tasks(Document):
         """Return the newest of numbered annotations; of equally new ones, the last."""
         if len(records) == 1:
             return records[0]
-        self.counts["annotators"] += 1
+        self.counts["several-annotators"] += 1
         return max(records, key=lambda record: (_time_of(record[1]), record[0]))
 
     def _is_skipped(self, task: Any, is_project: bool) -> bool:
@@ -159,15 +168,15 @@ class Tasks(Document):
                 with suppress(FaultError):
                     name = image_name_of(_image_value(object_of(task["data"])))
                     is_unknown = without_suffix(name) not in self._known
-                    self.counts["unannotated"] += is_unknown
+                    self.counts["tasks-not-annotated"] += is_unknown
                     return is_unknown
             return False
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
         valid = _valid(annotations)
-        self.counts["cancelled"] += len(annotations) - len(valid)
-        self.counts["unannotated"] += not annotations
+        self.counts["annotations-cancelled"] += len(annotations) - len(valid)
+        self.counts["tasks-not-annotated"] += not annotations
         return not valid
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
@@ -210,7 +219,7 @@ class Tasks(Document):
                 score = result.get("score")
                 if self.scored and score is None and source.get("score") is not None:
                     score = source["score"]
-                    self.counts["scores"] += 1
+                    self.counts["prediction-scores"] += 1
                 yield f"{location}.{where}[{index}]", {**result, "score": score}
 
     def _of_model(self, predictions: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
@@ -234,7 +243,7 @@ class Tasks(Document):
                 if kind in _SHAPES or result.get("id") not in labeled:
                     yield location, result
             else:
-                self.counts["other"] += 1
+                self.counts["results-skipped"] += 1
                 self._other.setdefault(str(kind))
 
     def item_of(self, record: Any) -> Item:
@@ -277,19 +286,8 @@ class Tasks(Document):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""
-        count = self.counts
-        newest = "tasks annotated more than once; the newest annotation counts"
-        without = "tasks without annotations skipped"
-        cancelled = "cancelled annotations skipped"
-        others = f"results skipped: not regions ({join_names(self._other)})"
-        scores = "results without a score have that of their prediction"
-        return (
-            Note("several-annotators", newest, count["annotators"]),
-            Note("tasks-not-annotated", without, count["unannotated"], severity="info"),
-            Note("annotations-cancelled", cancelled, count["cancelled"], severity="info"),
-            Note("results-skipped", others, count["other"], severity="info"),
-            Note("prediction-scores", scores, count["scores"], severity="info"),
-        )
+        others = join_names(self._other)
+        return tuple(replace(n, message=n.message.format(others)) for n in super().notes())
 
 
 class LabelStudio(DocumentFormat):

@@ -6,7 +6,8 @@ are pixels inside it, and a label that is a crowd or ignored is a crowd.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,12 @@ class Frames(Document):
     in_file_order = True
     expected = 'expected [{"name": ..., "labels": [{"category": ..., "box2d": {"x1": ..., ...}}]}]'
     score_names = ("score",)
-
-    def __init__(self, *arguments: Any, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._size: dict[str, Any] = {}  # of all frames
-        self._categories: set[str] = set()  # of `config`
+    noted = (
+        Note("tags-skipped", "labels without box2d are left out", severity="info"),
+        Note("unlisted-categories", "labels of categories that config does not list are left out"),
+    )
+    _size: Mapping[str, Any] = MappingProxyType({})  # of all frames
+    _categories: Collection[str] = ()  # of `config`
 
     def folders(self) -> list[Folder]:
         """Return the file, or the folder of the files."""
@@ -92,7 +94,7 @@ class Frames(Document):
             raise FaultError(f"labels is {short_json(labels)}", "expected a list")
         if video and isinstance(name, str) and not name.startswith(f"{video}/"):
             name = f"{video}/{name}"
-        size = object_of(record.get("size") or self._size)
+        size = object_of(record.get("size") or {**self._size})
         objects = located(f"{location}.labels".lstrip("."), labels)
         attributes = object_of(record.get("attributes") or {})
         return Image(name, objects, size.get("width"), size.get("height"), attributes)
@@ -101,11 +103,11 @@ class Frames(Document):
         """Return the box of a label; None without one, or of another class than those listed."""
         box = record.get("box2d")
         if box is None:
-            self.counts["without box"] += 1
+            self.counts["tags-skipped"] += 1
             return None
         label = class_name(record, "category")
         if self._categories and label not in self._categories:
-            self.counts["other"] += 1
+            self.counts["unlisted-categories"] += 1
             return None
         if not self.scored and record.get("score") is not None:
             raise FaultError("has a score (detections?)", "use the ground truth")
@@ -118,15 +120,6 @@ class Frames(Document):
         """Return the flags of a label: ignored is crowd, as in the reference."""
         is_crowd = any(attributes.get(name) is True for name in _CROWD)
         return {"crowd"} if is_crowd and not self.scored else set()
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the labels left out."""
-        other = "labels of categories that config does not list are left out"
-        without = "labels without box2d are left out"
-        return (
-            Note("tags-skipped", without, self.counts["without box"], "info"),
-            Note("unlisted-categories", other, self.counts["other"]),
-        )
 
 
 def _old_frame(content: dict[str, Any]) -> dict[str, Any]:

@@ -60,13 +60,7 @@ class Rows(Document):
     corner_names = _COORDINATES[0]
     expected = f"expected a CSV with the header `{_HEADER}`"
 
-    def __init__(self, *arguments: Any, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._columns: dict[str, str] = {}
-        self._seen: set[tuple[Any, ...]] = set()
-        self._size: dict[str, str] = {}
-        self._first_row = ""
-        self._has_empty = False
+    _has_empty = False
 
     def parse(self, data: bytes) -> Any:
         """Return the rows of each image."""
@@ -90,6 +84,7 @@ class Rows(Document):
             raise FaultError(message, "use the ground truth", "line 1")
         corners = next((c for c in _COORDINATES if set(c) & set(header)), _COORDINATES[0])
         self.without_scores = not score
+        self._columns = dict[str, str]()
         choices = {"image": _IMAGES, "class": _CLASSES}
         choices |= {name: (column,) for name, column in zip(CORNERS, corners, strict=True)}
         choices |= {"score": (score,)} if score and self.scored else {}
@@ -109,7 +104,7 @@ class Rows(Document):
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of rows."""
         name, rows = record
-        self._seen.clear()
+        self._seen = set[tuple[Any, ...]]()
         first = rows[0].values
         objects = ((f"line {row.line}", row.values) for row in rows)
         width, height = (side_in_text(side, first.get(side, "")) for side in ("width", "height"))

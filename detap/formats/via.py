@@ -50,6 +50,7 @@ _POINTS = {"polygon": 3, "polyline": 2}
 _RADII = {"point": (), "circle": ("r",), "ellipse": ("rx", "ry")}
 _XYWH = ("x", "y", "width", "height")
 _SHOWN = 60
+_SKIPPED = "segments of videos, and shapes that enclose nothing, are left out"
 _EXPECTED = "export the annotations again, as CSV"
 
 
@@ -64,10 +65,8 @@ class Regions(Document):
 
     box_format = "xywh"
     expected = "expected VIA's annotations in JSON or CSV, or its project"
-
-    def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self.class_attribute = class_attribute or ""
+    noted = (Note("tags-skipped", _SKIPPED, severity="info"),)
+    class_attribute = ""
 
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
@@ -101,7 +100,7 @@ class Regions(Document):
                 number = _file_of(metadata, views, files)
                 shape = _shape_of(required(metadata, "xy", list, "expected the numbers of a shape"))
                 if shape is None or metadata.get("z"):
-                    self.counts["skipped"] += 1
+                    self.counts["tags-skipped"] += 1
                     continue
                 chosen = object_of(metadata.get("av") or {})
                 named = (_named(name, attributes.get(name, {}), chosen[name]) for name in chosen)
@@ -109,11 +108,6 @@ class Regions(Document):
                 regions[number][where] = region
         records = {n: {"filename": files[n].get("fname"), "regions": regions[n]} for n in files}
         return [(f"file {short_json(number)}", record) for number, record in records.items()]
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the file."""
-        message = "segments of videos, and shapes that enclose nothing, are left out"
-        return (Note("tags-skipped", message, self.counts["skipped"], severity="info"),)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; find the class attribute."""

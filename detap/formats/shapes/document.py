@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -108,6 +109,7 @@ class Document(RowReader):
     score_names: tuple[str, ...] = SCORES
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
     sizes_of_detections = False  # True if detections use a table of image sizes
+    noted: tuple[Note, ...] = ()  # with the number that `counts` has of their codes
 
     def __init__(
         self,
@@ -124,7 +126,9 @@ class Document(RowReader):
         class_names: Path | None = None,
         dt_class_names: Path | None = None,
         image_sizes: Path | None = None,
+        **options: Any,  # of the format alone: attributes, whose defaults are those of the class
     ) -> None:
+        vars(self).update(options)
         self.given = os.fspath(path)
         self.path = shown(self.given)
         self.limits, self.scored, self.as_is, self.shapes = limits, scored, as_is, shapes
@@ -148,7 +152,7 @@ class Document(RowReader):
         self.images_only = False  # if True, `attributes` are read instead of objects
         self.name = ""  # of the file that is read, in its folder
         self.skipped: list[str] = []
-        self.counts: Counter[str] = Counter()  # of notes
+        self.counts: Counter[str] = Counter()  # of notes, by code
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[SourceFile] = []
         self._angles = 0  # beyond a turn
@@ -189,7 +193,7 @@ class Document(RowReader):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
-        return ()
+        return tuple(replace(note, count=self.counts[note.code]) for note in self.noted)
 
     # --- reading
 

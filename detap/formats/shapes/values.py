@@ -91,6 +91,20 @@ def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:
         yield finite_number(key, record.get(key))
 
 
+def list_of_numbers(record: dict[str, Any], key: str) -> list[float]:
+    """Return the finite numbers of a list under a key."""
+    values = required(record, key, list, "expected a list of numbers")
+    return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
+
+
+def four_numbers(record: dict[str, Any], key: str) -> list[float]:
+    """Return x, y, width, height in a list under a key; raise FaultError for other values."""
+    values = list_of_numbers(record, key)
+    if len(values) != 4:
+        raise FaultError(f"{key} has {len(values)} numbers", "write [x, y, width, height]")
+    return values
+
+
 def positive_box(record: dict[str, Any]) -> tuple[float, float, float, float]:
     """Return x, y, width, height; raise FaultError for a negative size."""
     x, y, width, height = numbers(record, "x", "y", "width", "height")
