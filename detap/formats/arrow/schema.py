@@ -5,7 +5,6 @@ A row is a box; or an image with lists in a column ``objects``, as in Hugging Fa
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -30,40 +29,117 @@ _KEY = b"boxes"
 _BOX_FORMATS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
 
 
-@dataclass(frozen=True, slots=True)
 class Shape:
-    """Meaning of the columns."""
+    """Meaning of the columns, detected from a schema, whose problems are raised.
 
-    nested: bool  # True if a row is an image with lists of objects
-    fields: Mapping[str, Any]  # columns of a box by name; those of `objects` if nested
-    box: tuple[str, ...]  # the four columns of a box, or the one with all four values
-    box_format: str  # "xywh" or "xyxy"
-    class_names: tuple[str, ...] | None  # of the classes 0, 1, ..., if in the schema
-    sized: bool  # True if images have a width and height; nested only
+    `boxes` is the format of `bbox`, if the file does not say it.
+    """
 
-    @property
-    def id_column(self) -> str | None:
-        """The column of class ids; a numeric `category` has ids."""
-        if "category_id" in self.fields:
-            return "category_id"
-        return None if self._has_names else "category"
-
-    @property
-    def _has_names(self) -> bool:
-        return "category" in self.fields and _is_text(self.fields["category"].type)
-
-    @property
-    def class_columns(self) -> tuple[str, ...]:
-        """The columns of classes: ids, if there are any, then names."""
-        names = ("category",) if self._has_names else ()
-        return names if self.id_column is None else (self.id_column, *names)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns to read."""
+    def __init__(self, schema: Any, scored: bool, boxes: str | None, problems: Problems) -> None:
+        self._problems = problems
+        for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
+            problems.add_here("", f"duplicate column {name}", "keep one of them")
+        problems.raise_any()
+        top = {field.name: field for field in schema}
+        self.nested = _OBJECTS in top and BOX not in top  # a row is an image with lists of objects
+        self.sized = self.nested and {"width", "height"} <= top.keys()
+        prefix = f"{_OBJECTS}." if self.nested else ""
+        fields = dict(_inner(top[_OBJECTS])) if self.nested else top
+        metadata = schema.metadata or {}
+        self.class_names = self._class_names(metadata)  # of classes 0, 1, ..., if in the schema
+        self._check_presence(top, fields, scored)
+        complete = [names for names in (XYWH, CORNERS, (BOX,)) if set(names) <= fields.keys()]
+        if len(complete) > 1:
+            listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
+            problems.add_here("", f"several box columns: {listed}", "keep one of them")
+        elif not complete:
+            problems.add_here("", "no box columns", _HINTS[scored])
+        problems.raise_any()
+        (self.box,) = complete  # the four columns of a box, or the one with all four values
+        self.box_format = self._box_format(fields, metadata, boxes)  # "xywh" or "xyxy"
+        names = ["category_id", "category"]
+        names += [*(("score",) if scored else (*FLAGS, "area", "id")), *self.box]
+        if scored and "score" in fields and pa.types.is_null(fields["score"].type):
+            names.remove("score")  # all are null
         if not self.nested:
-            return tuple(self.fields)
-        return ("image_id", _OBJECTS, *(("width", "height") if self.sized else ()))
+            names.insert(0, "image_id")
+        # The columns of a box by name; those of `objects` if nested.
+        self.fields = {name: fields[name] for name in names if name in fields}
+        has_names = "category" in fields and _is_text(fields["category"].type)
+        self.id_column = None if has_names else "category"  # of class ids; numbers are ids
+        if "category_id" in fields:
+            self.id_column = "category_id"
+        columns = (self.id_column, "category" if has_names else None)
+        self.class_columns = tuple(name for name in columns if name)  # ids, then names
+        for name, field in {"image_id": top["image_id"], **self.fields}.items():
+            expected = _expected(name, field.type, self.nested or bool(self.class_names))
+            if expected:
+                where = name if name == "image_id" else f"{prefix}{name}"
+                problems.add_here("", f"column {where} has type {field.type}, expected {expected}")
+        problems.raise_any()
+        self.columns = tuple(self.fields)  # to read
+        if self.nested:
+            self.columns = ("image_id", _OBJECTS, *(("width", "height") if self.sized else ()))
+
+    def _check_presence(
+        self, top: Mapping[str, Any], fields: Mapping[str, Any], scored: bool
+    ) -> None:
+        """Report missing columns, and a score in ground truth."""
+        hint = _HINTS[scored]
+        if "image_id" not in top:
+            listed = ", ".join(list(top)[:12])
+            self._problems.add_here("", f"no column image_id (columns: {listed or 'none'})", hint)
+        if not {"category_id", "category"} & fields.keys():
+            self._problems.add_here("", "no column category_id or category", hint)
+        if not scored and "score" in fields:
+            message = "column score in ground truth (detections?)"
+            self._problems.add_here("", message, "if this is ground truth, remove the column")
+
+    def _box_format(
+        self, fields: Mapping[str, Any], metadata: Mapping[bytes, bytes], boxes: str | None
+    ) -> str:
+        """Return the box format: from the columns, the metadata, or the caller."""
+        named = "xywh" if self.box == XYWH else "xyxy"
+        source = "the columns"
+        if self.box == (BOX,):
+            box_metadata = fields[BOX].metadata or {}
+            text = box_metadata.get(_KEY, metadata.get(_KEY, b"")).decode("utf-8", "replace")
+            if text and text not in _BOX_FORMATS:
+                expected = ", ".join(_BOX_FORMATS)
+                message = f"metadata `boxes` of bbox is {text!r}, expected one of {expected}"
+                self._problems.add_here("", message)
+                return "xywh"
+            named, source = _BOX_FORMATS.get(text, ""), "the metadata"
+        if not named and boxes is None:
+            self._problems.add_here(
+                "",
+                "box format of bbox is unknown",
+                "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
+            )
+        elif named and boxes not in (None, named):
+            message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
+            self._problems.add_here("", message, "omit --boxes, or correct the file")
+        return named or boxes or "xywh"
+
+    def _class_names(self, metadata: Mapping[bytes, bytes]) -> tuple[str, ...] | None:
+        """Return the class names in Hugging Face metadata."""
+        text = metadata.get(b"huggingface")
+        if text is None:
+            return None
+        try:
+            features = json.loads(text)["info"]["features"]
+            category = _feature(features[_OBJECTS] if self.nested else features, "category")
+            names = _feature(category, "names")
+            if names is not None and not (
+                isinstance(names, list) and all(isinstance(name, str) for name in names)
+            ):
+                raise ValueError("names are not a list of strings")
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            self._problems.add_here("", f"invalid metadata huggingface: {error!r:.60}")
+            return None
+        if names is not None and len(set(names)) != len(names):
+            self._problems.add_here("", "duplicate class names in the metadata huggingface")
+        return None if names is None else tuple(names)
 
     def rows(self, table: Any) -> tuple[dict[str, Any], Any | None]:
         """Return the box columns of a table, and the number of boxes per image if nested."""
@@ -83,43 +159,6 @@ class Shape:
                 message = f"objects.{name} and objects.{self.box[0]} differ in length, or are null"
                 raise FaultError(message)
         return {name: lists[name].flatten() for name in self.fields}, counts
-
-
-def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -> Shape:
-    """Detect the meaning of the columns, with `bbox` in the format `boxes`; raise the problems."""
-    for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
-        problems.add_here("", f"duplicate column {name}", "keep one of them")
-    problems.raise_any()
-    top = {field.name: field for field in schema}
-    nested = _OBJECTS in top and BOX not in top
-    fields = dict(_inner(top[_OBJECTS])) if nested else top
-    prefix = f"{_OBJECTS}." if nested else ""
-    metadata = schema.metadata or {}
-    class_names = _class_names(metadata, nested, problems)
-    _check_presence(top, fields, scored, problems)
-    box = _box_columns(fields, prefix, scored, problems)
-    problems.raise_any()
-    box_format = _box_format(fields, box, metadata, boxes, problems)
-    names = ["category_id", "category", *(("score",) if scored else (*FLAGS, "area", "id")), *box]
-    if scored and "score" in fields and pa.types.is_null(fields["score"].type):
-        names.remove("score")  # all are null
-    if not nested:
-        names.insert(0, "image_id")
-    shape = Shape(
-        nested,
-        {name: fields[name] for name in names if name in fields},
-        box,
-        box_format,
-        class_names,
-        nested and {"width", "height"} <= top.keys(),
-    )
-    for name, field in {"image_id": top["image_id"], **shape.fields}.items():
-        expected = _expected(name, field.type, nested or bool(class_names))
-        if expected:
-            where = name if name == "image_id" else f"{prefix}{name}"
-            problems.add_here("", f"column {where} has type {field.type}, expected {expected}")
-    problems.raise_any()
-    return shape
 
 
 def _inner(field: Any) -> Iterator[tuple[str, Any]]:
@@ -180,87 +219,6 @@ def _expected(name: str, kind: Any, numbered: bool) -> str:
         uneven = pa.types.is_fixed_size_list(kind) and kind.list_size != 4
         return "" if valid and not uneven else "lists of 4 numbers"
     return "" if is_number else "numbers"
-
-
-def _check_presence(
-    top: Mapping[str, Any], fields: Mapping[str, Any], scored: bool, problems: Problems
-) -> None:
-    """Report missing columns, and a score in ground truth."""
-    hint = _HINTS[scored]
-    if "image_id" not in top:
-        listed = ", ".join(list(top)[:12])
-        problems.add_here("", f"no column image_id (columns: {listed or 'none'})", hint)
-    if not {"category_id", "category"} & fields.keys():
-        problems.add_here("", "no column category_id or category", hint)
-    if not scored and "score" in fields:
-        message = "column score in ground truth (detections?)"
-        problems.add_here("", message, "if this is ground truth, remove the column")
-
-
-def _box_columns(
-    fields: Mapping[str, Any], prefix: str, scored: bool, problems: Problems
-) -> tuple[str, ...]:
-    complete = [names for names in (XYWH, CORNERS, (BOX,)) if set(names) <= fields.keys()]
-    if len(complete) > 1:
-        listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
-        problems.add_here("", f"several box columns: {listed}", "keep one of them")
-    elif not complete:
-        problems.add_here("", "no box columns", _HINTS[scored])
-    return complete[0] if complete else ()
-
-
-def _box_format(
-    fields: Mapping[str, Any],
-    box: tuple[str, ...],
-    metadata: Mapping[bytes, bytes],
-    boxes: str | None,
-    problems: Problems,
-) -> str:
-    """Return the box format: from the columns, the metadata, or the caller."""
-    named = "xywh" if box == XYWH else "xyxy"
-    source = "the columns"
-    if box == (BOX,):
-        box_metadata = fields[BOX].metadata or {}
-        text = box_metadata.get(_KEY, metadata.get(_KEY, b"")).decode("utf-8", "replace")
-        if text and text not in _BOX_FORMATS:
-            expected = ", ".join(_BOX_FORMATS)
-            message = f"metadata `boxes` of bbox is {text!r}, expected one of {expected}"
-            problems.add_here("", message)
-            return "xywh"
-        named, source = _BOX_FORMATS.get(text, ""), "the metadata"
-    if not named and boxes is None:
-        problems.add_here(
-            "",
-            "box format of bbox is unknown",
-            "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
-        )
-    elif named and boxes not in (None, named):
-        message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
-        problems.add_here("", message, "omit --boxes, or correct the file")
-    return named or boxes or "xywh"
-
-
-def _class_names(
-    metadata: Mapping[bytes, bytes], nested: bool, problems: Problems
-) -> tuple[str, ...] | None:
-    """Return the class names in Hugging Face metadata."""
-    text = metadata.get(b"huggingface")
-    if text is None:
-        return None
-    try:
-        features = json.loads(text)["info"]["features"]
-        category = _feature(features[_OBJECTS] if nested else features, "category")
-        names = _feature(category, "names")
-        if names is not None and not (
-            isinstance(names, list) and all(isinstance(name, str) for name in names)
-        ):
-            raise ValueError("names are not a list of strings")
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        problems.add_here("", f"invalid metadata huggingface: {error!r:.60}")
-        return None
-    if names is not None and len(set(names)) != len(names):
-        problems.add_here("", "duplicate class names in the metadata huggingface")
-    return None if names is None else tuple(names)
 
 
 def _feature(node: Any, name: str) -> Any:

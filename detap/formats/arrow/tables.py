@@ -26,7 +26,7 @@ from detap.formats.arrow.columns import (
     is_null,
     to_numpy,
 )
-from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
+from detap.formats.arrow.schema import BOX, FLAGS, Shape
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import Rows, TruthColumns, detections_of, image_sizes
@@ -115,7 +115,7 @@ class Table:
         self.problems = Problems(limits.problems, shown(self.path))
         with files.opened(path, limits) as container, files.damage(self.path):
             self._container = container
-            self.shape = shape_of(container.schema, scored, boxes, self.problems)
+            self.shape = Shape(container.schema, scored, boxes, self.problems)
             container.check_size(self.shape.columns, limits)
             try:
                 self._convert(container.read(self.shape.columns))
