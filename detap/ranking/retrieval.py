@@ -69,7 +69,7 @@ class RetrievalResult(Displayed):
     def contributions(self, name: str) -> Floats:
         """Return each query's value in a mean of the summary, (Q,); NaN if it is excluded."""
         key = {metric.name: metric.key for metric in self.metrics}[name]
-        return _contributions(self.values[key], self.protocol, self)
+        return _contributions(self.values[key], self)
 
 
 def evaluate(
@@ -94,34 +94,6 @@ def evaluate(
         source = _RunLists(table, resolved)
     else:
         source = _GalleryLists(table, resolved, threads)
-    return _accumulate(source, resolved, requested, progress or (lambda _: None))
-
-
-def _excluded(
-    protocol: Retrieval, counts: "RetrievalResult | _RunLists | _GalleryLists"
-) -> NDArray[np.bool_]:
-    """Return a mask of the queries that the protocol excludes from every mean, (Q,)."""
-    without_relevant = (counts.relevant == 0) & (protocol.no_relevant == "exclude")
-    missing = counts.missing & (protocol.missing_queries == "exclude")
-    return np.asarray(without_relevant | missing)
-
-
-def _contributions(
-    values: Floats, protocol: Retrieval, counts: "RetrievalResult | _RunLists | _GalleryLists"
-) -> Floats:
-    """Return values of a metric, undefined ones as 0 or NaN by the protocol, (Q,)."""
-    zero = np.full(len(values), protocol.no_relevant == "zero") | counts.missing
-    filled = np.where(np.isnan(values) & zero, 0.0, values)
-    return np.where(_excluded(protocol, counts), nan, filled)
-
-
-def _accumulate(
-    source: "_RunLists | _GalleryLists",
-    protocol: Retrieval,
-    requested: tuple[RankingMetric, ...],
-    progress: Callable[[float], None],
-) -> RetrievalResult:
-    """Compute the metrics and curves of all lists, one query at a time."""
     depths = [metric.depth for metric in requested]
     depth = None if None in depths else max(metric_depth or 0 for metric_depth in depths)
     values = {metric.key: np.full(len(source.queries), nan) for metric in requested}
@@ -130,7 +102,8 @@ def _accumulate(
     levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
     k = np.arange(1, ranks + 1)
     for query, ranking_of_query in source.lists(depth):
-        progress(query / len(source.queries))
+        if progress is not None:
+            progress(query / len(source.queries))
         if not ranking_of_query.relevant:
             continue
         for metric in requested:
@@ -141,10 +114,10 @@ def _accumulate(
         if depth is None:
             levels += ranking_of_query.precision_at_levels()
     # Queries without relevant items or without a ranking add 0 to the curves.
-    count = int((~_excluded(protocol, source)).sum())
+    count = int((~_excluded(source)).sum())
     weight = 1.0 / count if count else nan
     return RetrievalResult(
-        protocol=protocol,
+        protocol=resolved,
         metrics=requested,
         queries=source.queries,
         relevant=source.relevant,
@@ -152,27 +125,41 @@ def _accumulate(
         missing=source.missing,
         values=values,
         summary={
-            metric.name: mean_of_defined(_contributions(values[metric.key], protocol, source))
+            metric.name: mean_of_defined(_contributions(values[metric.key], source))
             for metric in requested
         },
         levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
         precision_at_levels=levels * weight if depth is None else np.zeros(0),
         precision_at_ranks=precision * weight,
         recall_at_ranks=recall * weight,
-        notes=(*source.notes, *_notes(protocol, source)),
+        notes=(*source.notes, *_notes(source)),
     )
 
 
-def _notes(protocol: Retrieval, source: "_RunLists | _GalleryLists") -> Iterator[Note]:
+def _excluded(counts: "RetrievalResult | _RunLists | _GalleryLists") -> NDArray[np.bool_]:
+    """Return a mask of the queries that the protocol excludes from every mean, (Q,)."""
+    without_relevant = (counts.relevant == 0) & (counts.protocol.no_relevant == "exclude")
+    missing = counts.missing & (counts.protocol.missing_queries == "exclude")
+    return np.asarray(without_relevant | missing)
+
+
+def _contributions(values: Floats, counts: "RetrievalResult | _RunLists | _GalleryLists") -> Floats:
+    """Return values of a metric, undefined ones as 0 or NaN by the protocol, (Q,)."""
+    zero = np.full(len(values), counts.protocol.no_relevant == "zero") | counts.missing
+    filled = np.where(np.isnan(values) & zero, 0.0, values)
+    return np.where(_excluded(counts), nan, filled)
+
+
+def _notes(source: "_RunLists | _GalleryLists") -> Iterator[Note]:
     treatments = {"zero": "count as 0", "exclude": "are excluded"}
     without_relevant = int((source.relevant == 0).sum())
     if without_relevant:
-        treatment = treatments[protocol.no_relevant]
+        treatment = treatments[source.protocol.no_relevant]
         message = f"queries without relevant items {treatment}"
         yield Note("no-relevant", message, without_relevant)
     missing = int(source.missing.sum())
     if missing:
-        treatment = treatments[protocol.missing_queries]
+        treatment = treatments[source.protocol.missing_queries]
         yield Note("missing-query", f"judged queries without a ranking {treatment}", missing)
 
 
@@ -183,8 +170,8 @@ class _RunLists:
     """The ranked lists of a run."""
 
     def __init__(self, run: Run, protocol: Retrieval) -> None:
-        self.run = run
         self.protocol = protocol
+        self.run = run
         relevant = run.judged >= protocol.relevant_from
         sums = np.concatenate([[0], np.cumsum(relevant)])
         self.queries, self.notes = run.queries, run.notes

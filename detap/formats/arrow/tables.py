@@ -29,7 +29,7 @@ from detap.formats.arrow.columns import (
 from detap.formats.arrow.schema import BOX, FLAGS, Shape
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import Rows, TruthColumns, detections_of, image_sizes
+from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
@@ -76,8 +76,48 @@ def read_ground_truth(
     objects. `boxes` is the format of a column `bbox` without metadata.
     """
     table = Table(path, False, boxes, limits)
-    columns, source = _truth_columns(table, as_is)
-    truth = truth_table(columns, source)
+    label, class_ids, class_names = _classes(table)
+    names = tuple(sorted(table.images.number))
+    index = indices_in(table.images.number, names)
+    area = table.numbers["area"]
+    columns: dict[str, Any] = {
+        "image": index[table.image],
+        "label": label,
+        "corners": table.corners,
+        "box_area": table.box_area,
+        "area": np.where(np.isnan(area), table.box_area, area),
+        **{flag: table.numbers[name] == 1 for flag, name in _FLAGS.items()},
+    }
+    if not len(table) and not table.limits.empty:
+        table.problems.add_here("", "no annotations")
+    kept, repeated, reused = _without_repeated(table, columns)
+    table.problems.raise_any()
+    ids = table.codes["id"]
+    is_zero = (ids.rows[kept] == ids.number.get(0, WRONG)) & (reused == 0)
+    counts = {
+        "missing-annotation-ids": int(np.count_nonzero(ids.rows[kept] == NULL)),
+        "missing-area": int(np.count_nonzero(np.isnan(area[kept]))),
+        "missing-iscrowd": int(np.count_nonzero(np.isnan(table.numbers["iscrowd"][kept]))),
+        "annotation-ids-by-image": reused,
+        "annotation-id-zero": int(np.count_nonzero(is_zero)),
+    }
+    sizes = np.full((len(names), 2), np.nan)
+    if table.sizes is not None and names:
+        sizes[index[table.images.rows]] = table.sizes
+    truth = GroundTruth(
+        **{name: column[kept] for name, column in columns.items()},
+        images=names,
+        image_sizes=sizes,
+        classes=tuple(map(str, class_ids)),
+        class_ids=class_ids,
+        files=(),
+        zero_id=is_zero & (np.cumsum(is_zero) == 1),
+    )
+    counted = TruthColumns(
+        truth, class_names, counts, len(table), repeated={"annotations": repeated}
+    )
+    source = table.source(len(table), as_is, lambda row: table.location(int(kept[row])))
+    truth = truth_table(counted, source)
     empty = images_without_objects(len(truth.images), truth.image)
     return replace(truth, notes=(*truth.notes, *table.notes(), *nonzero_notes(empty)))
 
@@ -93,7 +133,28 @@ def read_detections(
     """Read detections with the ids of a ground truth; those of other classes are noted."""
     refuse_same_file(path, ground_truth, "expected detections")
     table = Table(path, True, boxes, limits)
-    columns, rows = _detection_columns(table, ground_truth, as_is)
+    later = limits.part or limits.any_classes
+    label, unknown = _labels(table, ground_truth, as_is or later)
+    table.problems.raise_any()
+    score = table.numbers["score"]
+    check_scores(score, table.located)
+    image = indices_in(table.images.number, ground_truth.images)[table.image]
+    names, problems = (table.image, list(table.images.number)), table.problems
+    extra = check_images(
+        image, names, ground_truth, problems, limits=limits, location=table.location
+    )
+    problems.raise_any()
+    columns, rows = detections_of(
+        ground_truth,
+        ground_truth.class_ids,
+        unknown,
+        extra,
+        image=image,
+        label=label,
+        corners=table.corners,
+        box_area=table.box_area,
+        score=score,
+    )
     source = table.source(len(columns), as_is, lambda row: table.location(int(rows[row])))
     detections = detection_table(columns, ground_truth, source)
     without_scores = "score" not in table.shape.fields
@@ -160,10 +221,7 @@ class Table:
             odd |= ~(fine & (values >= 0) if name == "area" else fine) & ~is_null(columns[name])
         self.rows = np.flatnonzero(has_box)
         self._refuse(np.flatnonzero(odd[self.rows]), columns)
-        self._select(codes, numbers)
-
-    def _select(self, codes: dict[str, Codes], numbers: dict[str, Floats]) -> None:
-        """Set the columns, without the rows of images without objects."""
+        # Without the rows of images without objects.
         rows, image = self.rows, self.images.rows
         self.image = image[rows] if self.counts is None else np.repeat(image, self.counts)
         self.corners, self.box_area = self.corners[rows], self.box_area[rows]
@@ -278,50 +336,6 @@ def _check(record: Record, shape: Shape) -> None:
 # --- ground truth
 
 
-def _truth_columns(table: Table, as_is: bool) -> tuple[TruthColumns, Source]:
-    """Return the columns and their origin; raise InputError for invalid rows."""
-    label, class_ids, class_names = _classes(table)
-    names = tuple(sorted(table.images.number))
-    index = indices_in(table.images.number, names)
-    area = table.numbers["area"]
-    columns: dict[str, Any] = {
-        "image": index[table.image],
-        "label": label,
-        "corners": table.corners,
-        "box_area": table.box_area,
-        "area": np.where(np.isnan(area), table.box_area, area),
-        **{flag: table.numbers[name] == 1 for flag, name in _FLAGS.items()},
-    }
-    if not len(table) and not table.limits.empty:
-        table.problems.add_here("", "no annotations")
-    kept, repeated, reused = _without_repeated(table, columns)
-    table.problems.raise_any()
-    ids = table.codes["id"]
-    is_zero = (ids.rows[kept] == ids.number.get(0, WRONG)) & (reused == 0)
-    counts = {
-        "missing-annotation-ids": int(np.count_nonzero(ids.rows[kept] == NULL)),
-        "missing-area": int(np.count_nonzero(np.isnan(area[kept]))),
-        "missing-iscrowd": int(np.count_nonzero(np.isnan(table.numbers["iscrowd"][kept]))),
-        "annotation-ids-by-image": reused,
-        "annotation-id-zero": int(np.count_nonzero(is_zero)),
-    }
-    sizes = np.full((len(names), 2), np.nan)
-    if table.sizes is not None and names:
-        sizes[index[table.images.rows]] = table.sizes
-    truth = GroundTruth(
-        **{name: column[kept] for name, column in columns.items()},
-        images=names,
-        image_sizes=sizes,
-        classes=tuple(map(str, class_ids)),
-        class_ids=class_ids,
-        files=(),
-        zero_id=is_zero & (np.cumsum(is_zero) == 1),
-    )
-    repeats = {"annotations": repeated}
-    source = table.source(len(table), as_is, lambda row: table.location(int(kept[row])))
-    return TruthColumns(truth, class_names, counts, len(table), repeated=repeats), source
-
-
 def _classes(table: Table) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
     """Return the label of each row, and the ids and names of the classes."""
     column, *others = table.shape.class_columns
@@ -384,31 +398,6 @@ def _without_repeated(
 
 
 # --- detections
-
-
-def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Detections, Rows]:
-    """Return detections with the indices of `truth`, and the box of each."""
-    later = table.limits.part or table.limits.any_classes
-    label, unknown = _labels(table, truth, as_is or later)
-    table.problems.raise_any()
-    score = table.numbers["score"]
-    check_scores(score, table.located)
-    image = indices_in(table.images.number, truth.images)[table.image]
-    names, problems = (table.image, list(table.images.number)), table.problems
-    limits, location = table.limits, table.location
-    extra = check_images(image, names, truth, problems, limits=limits, location=location)
-    problems.raise_any()
-    return detections_of(
-        truth,
-        truth.class_ids,
-        unknown,
-        extra,
-        image=image,
-        label=label,
-        corners=table.corners,
-        box_area=table.box_area,
-        score=score,
-    )
 
 
 def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, list[Name]]:
