@@ -6,6 +6,7 @@ NaN and the gradient 0. The parameter `xp` is the module numpy or torch.
 """
 
 from collections.abc import Callable
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ def sigmoid_of(xp: Library, x: Array) -> Array:
 def heaviside(xp: Library, t: Array) -> tuple[Array, Array]:
     """Return 1 if t >= 0, else 0, and the derivative 0."""
     zeros = xp.zeros_like(t)
-    return xp.where(t >= 0, zeros + 1.0, zeros), zeros
+    return xp.where(t >= 0, 1.0, zeros), zeros
 
 
 def sigmoid(tau: float) -> Step:
@@ -86,10 +87,9 @@ def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float)
     def step(xp: Library, t: Array) -> tuple[Array, Array]:
         value = sigmoid_of(xp, t / tau)
         slope = value * (1.0 - value) / tau
-        zeros = xp.zeros_like(t)
-        near = xp.where(t > 0, 0.5 + value, xp.where(t == 0, zeros + tie, value))
+        near = xp.where(t > 0, 0.5 + value, xp.where(t == 0, tie, value))
         far = t > delta
-        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, zeros + rho, slope)
+        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, rho, slope)
 
     return step
 
@@ -114,17 +114,15 @@ def of_pairs(
         term, slope = step_relevant(xp, difference)
         irrelevant_term, irrelevant_slope = step_irrelevant(xp, difference)
         rank_relevant = 1.0 + (others * term).sum(-1)
-        zeros = xp.zeros_like(irrelevant_term)
-        rank = rank_relevant + xp.where(irrelevant > 0, irrelevant_term, zeros).sum(-1)
+        rank = rank_relevant + xp.where(irrelevant > 0, irrelevant_term, 0.0).sum(-1)
         precision = rank_relevant / rank
         slopes = others * slope * ((1.0 - precision) / rank)[:, None]
         slopes = slopes - irrelevant * irrelevant_slope * (precision / rank)[:, None]
         slopes[itself] = -slopes.sum(-1)
         _add_rows(total, query, precision)
         _add_rows(gradient, query, slopes)
-    weight = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
-    undefined = xp.zeros_like(count) + float("nan")
-    value = xp.where(count > 0, 1.0 - total * weight, undefined)
+    weight = 1.0 / xp.where(count > 0, count, 1.0)
+    value = xp.where(count > 0, 1.0 - total * weight, nan)
     return Value(value, -gradient * weight[:, None])
 
 
@@ -155,13 +153,9 @@ def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Arra
     width = (high - low) / (centers - 1)
     # Measured in widths from the highest center, so that a score at a center has distance 0.
     distance = number - (high - xp.clip(scores, low, high)) / width
-    zeros = xp.zeros_like(scores)
     weight = xp.clip(1.0 - abs(distance), 0.0, None)
     inside = (abs(distance) < 1.0) & (scores > low) & (scores < high)
-    slope = xp.where(
-        distance > 0, zeros - 1.0 / width, xp.where(distance < 0, zeros + 1.0 / width, zeros)
-    )
-    return weight, xp.where(inside, slope, zeros)
+    return weight, xp.where(inside, -xp.sign(distance) / width, 0.0)
 
 
 Form = Callable[[Library, Array, Array], tuple[Array, Array, Array, Array, Array]]
@@ -176,7 +170,7 @@ sums of both weights over the bins before it."""
 def plain(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
     """Return the terms precision times recall step, and their derivatives."""
     total, hits = every.cumsum(-1), relevant.cumsum(-1)
-    total = xp.where(total > 0, total, xp.zeros_like(total) + 1.0)
+    total = xp.where(total > 0, total, 1.0)
     by_total = -hits * relevant / total**2
     return hits * relevant / total, by_total, (hits + relevant) / total, by_total, relevant / total
 
@@ -192,9 +186,8 @@ def tie_aware(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
     level = hits + 1.0 - ratio * (before + 1.0)
     inner = every * ratio + level * log
     by_ratio = every - (before + 1.0) * log
-    zeros = xp.zeros_like(every)
-    ratio_by_every = xp.where(every > 1.0, -ratio / others, zeros)
-    ratio_by_relevant = xp.where(relevant > 1.0, 1.0 / others, zeros)
+    ratio_by_every = xp.where(every > 1.0, -ratio / others, 0.0)
+    ratio_by_relevant = xp.where(relevant > 1.0, 1.0 / others, 0.0)
     size = every + TIE_GUARD
     fraction = relevant / size
     term = fraction * inner
@@ -230,7 +223,7 @@ def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: 
     """Return 1 - AP of scores in soft bins, and its gradient."""
     every, binned_relevant = histogram(xp, scores, relevant, bins)
     count = relevant.sum(-1)
-    weight = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
+    weight = 1.0 / xp.where(count > 0, count, 1.0)
     terms, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
     by_every = by_every + _sums_after(xp, by_before)
     by_relevant = by_relevant + _sums_after(xp, by_hits)
@@ -240,9 +233,8 @@ def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: 
         by_weight = by_every[:, number : number + 1]
         by_weight = by_weight + relevant * by_relevant[:, number : number + 1]
         gradient = gradient - slope * by_weight
-    undefined = xp.zeros_like(count) + float("nan")
-    value = xp.where(count > 0, 1.0 - terms.sum(-1) * weight, undefined)
-    defined_weight = xp.where(count > 0, weight, xp.zeros_like(weight))
+    value = xp.where(count > 0, 1.0 - terms.sum(-1) * weight, nan)
+    defined_weight = xp.where(count > 0, weight, 0.0)
     return Value(value, gradient * defined_weight[:, None])
 
 
@@ -258,15 +250,14 @@ def calibration(alpha: float, beta: float) -> Formula:
     """Return the calibration loss: mean max(0, alpha - s) of P plus mean max(0, s - beta) of N."""
 
     def formula(xp: Library, scores: Array, relevant: Array) -> Value:
-        zeros = xp.zeros_like(scores)
-        below = relevant * xp.where(scores < alpha, alpha - scores, zeros)
+        below = relevant * xp.where(scores < alpha, alpha - scores, 0.0)
         irrelevant = 1.0 - relevant
-        above = irrelevant * xp.where(scores > beta, scores - beta, zeros)
+        above = irrelevant * xp.where(scores > beta, scores - beta, 0.0)
         weight = 1.0 / xp.clip(relevant.sum(-1), 1.0, None)
         irrelevant_weight = 1.0 / xp.clip(irrelevant.sum(-1), 1.0, None)
         value = below.sum(-1) * weight + above.sum(-1) * irrelevant_weight
-        gradient = xp.where(scores > beta, irrelevant, zeros) * irrelevant_weight[:, None]
-        gradient = gradient - xp.where(scores < alpha, relevant, zeros) * weight[:, None]
+        gradient = xp.where(scores > beta, irrelevant, 0.0) * irrelevant_weight[:, None]
+        gradient = gradient - xp.where(scores < alpha, relevant, 0.0) * weight[:, None]
         return Value(value, gradient)
 
     return formula
