@@ -1,16 +1,11 @@
-"""Read COCO files, valid and mutated, with each record by `json.loads` or only the odd ones.
-
-The same seed gives the same files.
-"""
+"""Write valid COCO files of any form: the same seed gives the same files."""
 
 import json
 import random
 import struct
-import sys
 from collections.abc import Callable
 
 from detap.tables.detection import GroundTruth, Name
-from tests.formats.coco_files import agreed, result_columns, truth_columns
 
 
 class Writer:
@@ -219,41 +214,6 @@ def write_lists(write: Writer) -> list[tuple[str, str]]:
     return [*chance.sample(lists, k=chance.randrange(3)), *write.extras(["info", "licenses"])]
 
 
-def mutated(chance: random.Random, data: bytes) -> bytes:
-    """Return the bytes with a few changes that often break parsers."""
-    mutated_bytes = bytearray(data)
-    for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        at = chance.randrange(len(mutated_bytes) + 1)
-        span = chance.choice([1, 1, 2, 8, 40])
-        way = chance.randrange(7)
-        if way == 0:
-            mutated_bytes[at : at + 1] = bytes([chance.getrandbits(8)])
-        elif way == 1:
-            del mutated_bytes[at : at + span]
-        elif way == 2:
-            other = chance.randrange(len(mutated_bytes) + 1)
-            mutated_bytes[at:at] = mutated_bytes[other : other + span]
-        elif way == 3:
-            mutated_bytes[at:at] = chance.choice(PIECES)
-        elif way == 4:
-            mutated_bytes[at : at + 1] = chance.choice(PIECES)
-        elif way == 5:
-            mutated_bytes[at : at + 1] = chance.choice(b' "{}[],:0123456789-+.eEtfn\\').to_bytes()
-        else:
-            del mutated_bytes[at:]
-    return bytes(mutated_bytes)
-
-
-PIECES = [
-    *(b'"', b"\\", b",", b":", b"{", b"}", b"[", b"]", b"0", b"-", b".", b"e", b"E9", b"\0"),
-    *(b"1e999", b"-0", b"00", b"0.", b"1.5", b"null", b"true", b"NaN", b"Infinity", b'"7"'),
-    *(b"\xff", b"\xc3\xa9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x1f", b"\x7f"),
-    *(b'"id": 1,', b'"bbox": [1,2,3,4],', b'"score": 1,', b'"\\u0069d": 2,', b"9" * 19, b"1" * 400),
-    *(b"\\\\", b"\\u005c", b"4294967296", b'"size"', b'"counts"', b"o", b"[]", b".5"),
-    *(b"[" * 70, b"]" * 70, b"1.0", b"123456789012345678", b"9223372036854775808", b" ", b"\n\t"),
-]
-
-
 def feeder(chance: random.Random, data: bytes) -> Callable[[int], bytes]:
     """Return a reader that returns the bytes in pieces of random size."""
     at = 0
@@ -275,26 +235,3 @@ def some_truth(form: str = "integer") -> GroundTruth:
     return GroundTruth.from_arrays(
         image=images[:1], label=classes[:1], boxes=[[0, 0, 1, 1]], images=images, classes=classes
     )
-
-
-def run(count: int, seed: int) -> int:
-    """Check `count` mutated files; return the number that is valid."""
-    truths = {form: some_truth(form) for form in FORMS}
-    valid = 0
-    for number in range(count):
-        chance = random.Random(f"{seed} {number}")
-        results = chance.random() < 0.5
-        write = Writer(chance, plain=chance.random() < 0.5)
-        data = (write_results(write) if results else write_truth(write)).encode()
-        data = mutated(chance, data)
-        feed = feeder(chance, data)
-        try:
-            if results:
-                columns = agreed(result_columns, data, truths[write.form], feed=feed)
-            else:
-                columns = agreed(truth_columns, data, feed=feed)
-        except BaseException:
-            sys.stderr.write(f"seed {seed}, file {number}\n")
-            raise
-        valid += columns is not None
-    return valid

@@ -105,33 +105,6 @@ def test_a_plain_annotation_is_scanned_as_lxml_reads_it(content: bytes) -> None:
     assert check_annotation(content), content
 
 
-MARKUP = [
-    b"<", b">", b"/", b"&", b";", b"]]>", b"<!--", b"-->", b"<?a", b"?>", b"<![CDATA[", b'"', b"'",
-    b"=", b" ", b"\n", b"\r", b"\0", b"\x01", b"\x7f", b"\x80", b"\xc3\xa9", b"\xef\xbf\xbe",
-    b"<object>", b"</object>", b"<name>", b"</name>", b"<xmin>1</xmin>", b"<Object/>", b"<x/>",
-    b"<!DOCTYPE annotation>", b"&amp;", b"&#49;", b"a:b", b" xmlns='x'", b" a='1' a='2'", b"e5",
-    b"1", b"-", b".", b"_", b"nan", b"</bndbox><bndbox>", b"<difficult>1</difficult>", b"<size>",
-    b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xf0\x9f\x90\x95", b"<part>", b"</part>",
-]  # fmt: skip
-
-
-@st.composite
-def mutated(draw: st.DrawFn, valid: st.SearchStrategy[bytes]) -> bytes:
-    """Return valid content with bytes inserted, removed or swapped."""
-    content = draw(valid)
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, len(content)))
-        behind = min(len(content), at + draw(st.integers(0, 8)))
-        new = draw(st.one_of(st.sampled_from(MARKUP), st.just(b""), st.binary(max_size=3)))
-        content = content[:at] + new + content[behind:]
-    return content
-
-
-@given(mutated(annotations()))
-def test_a_mutated_annotation_falls_back_or_is_read_equally(content: bytes) -> None:
-    check_annotation(content)
-
-
 @pytest.mark.parametrize("piece", [b"<", b"&", b"\0", b"<x>", b"</object>", b" ", b"1", b"<!---->"])
 def test_a_change_at_every_byte_of_a_small_annotation(piece: bytes) -> None:
     content = xml(item(more="<part a='1'/>")).encode()
