@@ -23,7 +23,6 @@ from fuzz.mutate import Mutator
 from tests.cli.conftest import Run
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.formats.helpers import codes
-from tests.raised import raised
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
 
@@ -83,12 +82,6 @@ def test_num_keypoints_is_counted_if_missing(tmp_path: Path) -> None:
     assert truth.no_keypoints.tolist() == [False, False]
 
 
-@pytest.mark.parametrize("v", [-1, 3, 0.5])
-def test_an_invalid_v_is_noted(tmp_path: Path, v: float) -> None:
-    truth, _ = read(tmp_path, keypoints=[*POSE[:5], v, *POSE[6:]])
-    assert codes(truth) == {"odd-visibility": 1}
-
-
 def test_a_missing_box_is_taken_around_the_keypoints(tmp_path: Path) -> None:
     """Also when scoring boxes, as in pycocotools; a mask takes precedence."""
     truth = read_ground_truth(truth_file(tmp_path))
@@ -133,46 +126,11 @@ def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -
     assert accepted > 100
 
 
-WRONG = [
-    (
-        ...,
-        "keypoints is missing",
-        "add it, or use --iou-type bbox",
-    ),
-    (None, "keypoints is null", "expected [x, y, v, x, y, v, ...]"),
-    (POSE[:8], "keypoints has 8 values", "expected [x, y, v"),
-    (POSE[:6], "keypoints has 2 keypoints", "expected 3"),
-    ([*POSE[:8], True], "keypoints[8] is true", "expected a number"),
-    ([[3, 4, 2], [5, 6, 1], [0, 0, 0]], "keypoints[0] is [3, 4, 2]", "expected a number"),
-    ([2e8, *POSE[1:]], "keypoints[0] is 200000000.0", "expected pixels"),
-    ([float("nan"), *POSE[1:]], "keypoints[0] is NaN", "expected a finite number"),
-]
-
-
-@pytest.mark.parametrize(("pose", "message", "hint"), WRONG)
-def test_invalid_keypoints_are_refused_with_their_location(
-    tmp_path: Path, pose: Any, message: str, hint: str
-) -> None:
-    error = raised(InputError, read, tmp_path, keypoints=pose)
-    assert "gt.json: annotations[1] (id 2): " + message in str(error)
-    assert hint in str(error)
-    row = {} if pose is ... else {"keypoints": pose}
-    error = raised(InputError, read, tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
-    assert "dt.json: [1]: " + message in str(error)
-    assert hint in str(error)
-
-
 def test_keypoints_of_large_files_are_refused(tmp_path: Path) -> None:
     """The number of keypoints is compared when the spans of earlier rows are gone."""
     long = {"keypoints": POSE, "id": "x" * (9 << 20)}
     with pytest.raises(InputError, match=r"dt.json: \[0\]: keypoints has 2 keypoints, expected 3"):
         read(tmp_path, {"keypoints": POSE[:6], "id": 70}, long, {"keypoints": POSE, "id": 8})
-
-
-@pytest.mark.parametrize("number", ["2", -1, 1.5, True, float("nan")])
-def test_invalid_num_keypoints(tmp_path: Path, number: Any) -> None:
-    with pytest.raises(InputError, match=r"annotations\[1\] \(id 2\): num_keypoints is "):
-        read(tmp_path, num_keypoints=number)
 
 
 def test_other_formats_have_no_keypoints(fixtures: Path, tmp_path: Path) -> None:

@@ -165,33 +165,6 @@ def test_annotations_without_a_box_have_the_bounds_of_their_mask(tmp_path: Path)
         read_ground_truth(path)
 
 
-WRONG: list[tuple[Any, str, str]] = [
-    (..., "segmentation is missing", "--iou-type bbox"),
-    ([], "segmentation is empty", "expected polygons"),
-    ([[1, 2, 3, 4]], "segmentation[0] has 4 values, expected three points or more", ""),
-    ([[1, 2, 3, 4, 5, 6, 7]], "segmentation[0] has 7 values", "expected x and y of each point"),
-    ([[1, 2, 3, True, 5, 6]], "segmentation[0][3] is true", "expected a number"),
-    ([[1, 2, 3, 1e9, 5, 6]], "segmentation[0][3] is", "expected pixels"),
-    ({"size": [20, 30.5], "counts": []}, "size is", "[height, width]"),
-    ({"size": [2**20, 2**20], "counts": []}, "size is", "1099511627776 pixels"),
-    ({"size": [20, 30], "counts": 5}, "counts is 5", "a list or a string"),
-    ({"size": [20, 30], "counts": [1, -1, 600]}, "counts[1] is -1", ">= 0"),
-    (
-        {"size": [20, 30], "counts": [100, 100]},
-        "counts sum to 200, expected 600 for size [20, 30]",
-        "size is [height, width]",
-    ),
-    # "\\b" in JSON, which is no digit, though "b" is one.
-    ({"size": [20, 30], "counts": "\bb06"}, "counts holds a character that is no digit", "again"),
-    ({"size": [20, 30], "counts": "5o"}, "counts ends within a number", "again"),
-    (
-        {"size": [30, 20], "counts": [600]},
-        "segmentation has size [30, 20], expected [20, 30] of image 1",
-        "size is [height, width]",
-    ),
-]
-
-
 @pytest.mark.parametrize("empty", [False, True])
 def test_parts_without_pixels_and_empty_boxes_are_scored_as_by_pycocotools(
     tmp_path: Path, empty: bool
@@ -237,19 +210,12 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
         refused(error, path, "[1]", message, hint)
 
 
-@pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
-def test_an_invalid_mask_is_an_error_with_file_row_and_reason(
-    tmp_path: Path, segmentation: Any, message: str, hint: str
-) -> None:
-    """Results without a box need a mask even if boxes are scored."""
-    path = truth_file(tmp_path, segmentation)
-    error = raised(InputError, read_ground_truth, path, masks=True)
-    refused(error, path, "annotations[1]", message, hint)
-    for masks in (True, False) if segmentation is not ... else ():
-        truth = read_ground_truth(truth_file(tmp_path), masks=masks)
-        path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
-        error = raised(InputError, read_detections, path, truth, masks=masks)
-        refused(error, path, "[1]", message, hint)
+def test_an_invalid_mask_is_an_error_if_it_gives_the_box(tmp_path: Path) -> None:
+    """Masks that are scored are in tests/reliability/mask_cases.py."""
+    truth = read_ground_truth(truth_file(tmp_path))
+    path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": []})
+    error = raised(InputError, read_detections, path, truth)
+    refused(error, path, "[1]", "segmentation is empty", "expected polygons")
 
 
 def refused(error: InputError, path: Path, location: str, message: str, hint: str) -> None:

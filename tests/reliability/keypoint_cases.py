@@ -100,7 +100,7 @@ scored("pose-forms", "unlabeled-anywhere", BASE, gt=_edit)
 for _name, _pose, _says in (
     ("empty", [], "keypoints is empty"),
     ("one-number", POSE[:1], "keypoints has 1 values"),
-    ("without-last-v", POSE[:-1], "keypoints has 50 values"),
+    ("without-last-v", POSE[:-1], r"keypoints has 50 values, expected \[x, y, v"),
     ("without-v", [x for i, x in enumerate(POSE) if i % 3 < 2], "keypoints has 34 values"),
     ("fewer", POSE[:-3], "keypoints has 16 keypoints, expected 17"),
     ("more", [*POSE, 1, 1, 2], "keypoints has 18 keypoints, expected 17"),
@@ -115,11 +115,11 @@ refused("pose-length", "skeleton-of-the-truth", DT, r"4 records \(\[0\]", _says,
 
 for _name, _value, _says in (
     ("null", None, r"keypoints\[1\] is null"),
-    ("bool", True, r"keypoints\[1\] is true"),
+    ("bool", True, r"keypoints\[1\] is true, expected a number"),
     ("text", "10", r'keypoints\[1\] is "10"'),
-    ("nested", [10], r"keypoints\[1\] is \[10\]"),
+    ("nested", [10], r"keypoints\[1\] is \[10\], expected a number"),
     ("huge", 10**400, r"keypoints\[1\]"),
-    ("farther-than-pixels", 1e12, r"keypoints\[1\] is 1"),
+    ("farther-than-pixels", 1e12, r"keypoints\[1\] is 1.*, expected pixels"),
 ):
     both("pose-number", _name, [POSE[0], _value, *POSE[2:]], _says)
 both("pose-number", "v-null", [*POSE[:2], None, *POSE[3:]], r"keypoints\[2\] is null")
@@ -142,8 +142,8 @@ for _name, _text in (
 # --- no keypoints at all
 
 for _name, _nothing, _says in (
-    ("missing", ..., "keypoints is missing"),
-    ("null", None, "keypoints is null"),
+    ("missing", ..., "keypoints is missing; add it, or use --iou-type bbox"),
+    ("null", None, r"keypoints is null, expected \[x, y, v, x, y, v, \.\.\.\]"),
     ("number", 5, "keypoints is 5"),
     ("object", {}, r"keypoints is \{"),
     ("text", "10,10,2", 'keypoints is "10'),

@@ -147,7 +147,7 @@ for _name, _kind in (("polygon", polygon), ("list", listed), ("string", squeezed
 # --- run lengths
 
 for _name, _counts, _says in (
-    ("too-short", COUNTS[:-1], f"counts sum to {sum(COUNTS[:-1])}, expected {PIXELS}"),
+    ("too-short", COUNTS[:-1], f"counts sum to .*, expected {PIXELS} for .*; size is .height, w"),
     ("too-long", [*COUNTS, 1], f"counts sum to {PIXELS + 1}"),
     ("much-too-long", [*COUNTS, 10**6], f"counts sum to {PIXELS + 10**6}"),
     ("one-short", [*COUNTS[:-1], COUNTS[-1] - 1], f"counts sum to {PIXELS - 1}"),
@@ -161,7 +161,7 @@ for _name, _counts, _says in (
     both("mask-counts", f"{_name}-string", with_counts(packed(_counts)), _says)
 
 for _name, _count, _says in (
-    ("negative", -5, r"counts\[1\] is -5"),
+    ("negative", -5, r"counts\[1\] is -5, expected an integer >= 0"),
     ("fraction", 20.5, r"counts\[1\] is 20.5"),
     ("huge", 2**40, rf"counts\[1\] is {2**40}"),
     ("beyond-int64", 2**70, rf"counts\[1\] is {2**70}"),
@@ -173,14 +173,15 @@ for _name, _count, _says in (
 ):
     both("mask-counts", _name, with_counts([COUNTS[0], _count, *COUNTS[2:]]), _says)
 for _name, _value in (("null", None), ("number", 5), ("object", {}), ("false", False)):
-    both("mask-counts", f"counts-{_name}", with_counts(_value), "counts is ")
+    _says = "counts is .*, expected a list or a string"
+    both("mask-counts", f"counts-{_name}", with_counts(_value), _says)
 both("mask-counts", "counts-missing", {"size": SIZE}, "no counts")
 
 # --- strings
 
 STRING = packed(COUNTS)
 for _name, _text, _says in (
-    ("blank", STRING[:3] + " " + STRING[3:], "no digit"),
+    ("blank", STRING[:3] + " " + STRING[3:], "counts holds .* no digit .*; encode the mask again"),
     ("beyond-the-alphabet", STRING[:3] + "z" + STRING[3:], "no digit"),
     ("nul", STRING[:3] + "\0" + STRING[3:], "no digit"),
     ("newline", STRING + "\n", "no digit"),
@@ -188,7 +189,7 @@ for _name, _text, _says in (
     ("python-bytes", f"b'{STRING}'", "no digit"),
     ("numbers", " ".join(map(str, COUNTS)), "no digit"),
     ("base64", "eJzLSM3JyQcABiwCFQ==", "counts holds"),
-    ("unterminated", STRING + "o", "ends within a number"),
+    ("unterminated", STRING + "o", "counts ends within a number; encode the mask again"),
     ("overflow", "o" * 40 + "0", "counts "),
     ("negative-run", "O" + STRING, "negative run"),
     ("cut", STRING[: len(STRING) // 2], "counts (sum to|ends)"),
@@ -198,7 +199,8 @@ for _name, _text, _says in (
 
 # --- sizes
 
-both("mask-size", "transposed", listed(BOX, WIDE, HIGH), r"size \[100, 80\], expected \[80, 100\]")
+_swapped = r"has size \[100, 80\], expected \[80, 100\] of image 1; size is \[height, width\]"
+both("mask-size", "transposed", listed(BOX, WIDE, HIGH), _swapped)
 both("mask-size", "transposed-string", squeezed(BOX, WIDE, HIGH), r"size \[100, 80\]")
 both("mask-size", "transposed-alone", {"size": [WIDE, HIGH], "counts": STRING}, r"size \[100, 80\]")
 both("mask-size", "smaller", squeezed(BOX, 40, 50), r"size \[40, 50\], expected \[80, 100\]")
@@ -217,7 +219,8 @@ for _name, _size in (
     ("huge", [2**20, 2**20]),
     ("overflow", [2**32, 2**32]),
 ):
-    both("mask-size", f"size-{_name}", {"size": _size, "counts": STRING}, "size is ")
+    _says = "4294967295" if _name == "huge" else "expected .height, width. as integers|pixels"
+    both("mask-size", f"size-{_name}", {"size": _size, "counts": STRING}, f"size is .*({_says})")
 both("mask-size", "missing", {"counts": STRING}, "no size")
 UNSIZED = edit_all("images", width=..., height=...)
 
@@ -247,20 +250,20 @@ for _name, _edit in (
 # --- polygons
 
 for _name, _rings, _says in (
-    ("four-numbers", [[10, 10, 30, 30]], r"segmentation\[0\] has 4 values"),
+    ("four-numbers", [[10, 10, 30, 30]], r"\[0\] has 4 values, expected three points or more"),
     ("two-numbers", [[10, 10]], r"segmentation\[0\] has 2 values"),
     ("no-numbers", [[]], r"segmentation\[0\] has 0 values"),
-    ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"segmentation\[0\] has 7 values"),
+    ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"\[0\] has 7 values, expected x and y of each point"),
     ("odd-second-part", [*polygon(BOX), [1, 2, 3]], r"segmentation\[1\] has 3 values"),
     ("flat", polygon(BOX)[0], r"segmentation\[0\] is 10"),
     ("points", [[[10, 10], [10, 30], [30, 30], [30, 10]]], r"segmentation\[0\]\[0\] is \[10"),
     ("text", [[10, 10, 10, "30", 30, 30]], r'segmentation\[0\]\[3\] is "30"'),
     ("null", [[10, 10, 10, None, 30, 30]], r"segmentation\[0\]\[3\] is null"),
-    ("bool", [[10, 10, 10, True, 30, 30]], r"segmentation\[0\]\[3\] is true"),
+    ("bool", [[10, 10, 10, True, 30, 30]], r"segmentation\[0\]\[3\] is true, expected a number"),
     ("objects", [{"x": 10, "y": 10}], r"segmentation\[0\] is \{"),
     ("texts", ["10,10,10,30,30,30"], r'segmentation\[0\] is "10'),
     ("null-part", [None], r"segmentation\[0\] is null"),
-    ("farther-than-pixels", [[10, 10, 10, 1e12, 30, 30]], r"segmentation\[0\]\[3\] is 1"),
+    ("farther-than-pixels", [[10, 10, 10, 1e12, 30, 30]], r"\[0\]\[3\] is 1.*, expected pixels"),
     ("huge", [[10, 10, 10, 10**400, 30, 30]], r"segmentation\[0\]\[3\]"),
 ):
     both("mask-polygon", _name, _rings, _says)
@@ -282,7 +285,7 @@ refused("mask-polygon", "counts-nan", GT, r"annotations\[0\]", "counts|NaN", gt=
 
 _nothing: Any
 for _name, _nothing, _says in (
-    ("empty-list", [], "segmentation is empty"),
+    ("empty-list", [], r"segmentation is empty, expected polygons \[\[x, y, x"),
     ("empty-object", {}, "no size"),
     ("number", 5, "segmentation is 5"),
     ("true", True, "segmentation is true"),
@@ -292,13 +295,15 @@ for _name, _nothing, _says in (
     both("no-mask", _name, _nothing, _says)
 _none = edit("annotations", 0, segmentation=None)
 refused("no-mask", "null-in-truth", GT, r"annotations\[0\]", "segmentation is null", gt=_none)
+_missing = "segmentation is missing; add it, or use --iou-type bbox"
 for _name, _edit in (
     ("missing-in-truth", edit("annotations", 0, segmentation=...)),
     ("missing-in-all-truths", edit_all("annotations", segmentation=...)),
 ):
-    refused("no-mask", _name, GT, r"annotations\[0\]", "segmentation is missing", gt=_edit)
+    refused("no-mask", _name, GT, r"annotations\[0\]", _missing, gt=_edit)
 _neither = edit_result(1, segmentation=..., bbox=...)
-refused("no-mask", "neither-in-results", DT, r"\[1\]", "segmentation is missing", dt=_neither)
+_missing = "segmentation is missing; add it"
+refused("no-mask", "neither-in-results", DT, r"\[1\]", _missing, dt=_neither)
 for _name, _change in (
     ("box-in-results", edit_result(0, segmentation=...)),
     ("null-in-results", edit_result(0, segmentation=None)),
