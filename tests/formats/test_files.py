@@ -1,6 +1,5 @@
 """Opening inputs, their limits and digests, and detecting their format."""
 
-import errno
 import gzip
 import hashlib
 import io
@@ -16,9 +15,8 @@ from detap.formats.detection import detect_format
 from detap.formats.json.document import JsonFile
 from detap.formats.voc import tables as voc
 from detap.io import digest
-from detap.io.digest import sha256, sha256_of_stream
 from detap.io.limits import Limits
-from detap.io.stream import Stream, open_regular, read_bytes
+from detap.io.stream import read_bytes
 from tests.formats import voc_files
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 
@@ -37,23 +35,6 @@ def truth_path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_without_read_permission(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise PermissionError(errno.EACCES, "Permission denied")  # root may read every file
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(InputError, match="permission denied; check its permissions"):
-        open_regular(truth_path)
-
-
-@pytest.mark.parametrize("name", ["truth.json.gz", "truth.json"])
-def test_gzip_is_detected_without_its_suffix(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(as_bytes(TRUTH)))
-    assert read_bytes(path) == as_bytes(TRUTH)
-    assert len(coco.read_ground_truth(path)) == 3
-
-
 def test_gzip_in_several_members(tmp_path: Path) -> None:
     content = as_bytes(TRUTH)
     path = tmp_path / "truth.json.gz"
@@ -61,33 +42,9 @@ def test_gzip_in_several_members(tmp_path: Path) -> None:
     assert len(coco.read_ground_truth(path)) == 3
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "header only"])
-def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
-    content = bytearray(gzip.compress(as_bytes(TRUTH)))
-    if damage == "cut":
-        del content[-20:]
-    elif damage == "flipped":
-        content[40] ^= 0xFF
-    else:
-        del content[2:]
-    path = tmp_path / "truth.json.gz"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="damaged gzip: "):
-        coco.read_ground_truth(path)
-
-
-def test_gzip_within_gzip(tmp_path: Path) -> None:
-    path = tmp_path / "truth.json.gz"
-    path.write_bytes(gzip.compress(gzip.compress(as_bytes(TRUTH))))
-    with pytest.raises(InputError, match="looks like gzip inside gzip; decompress it once"):
-        coco.read_ground_truth(path)
-
-
-def test_gzip_that_expands_too_far(tmp_path: Path) -> None:
+def test_gzip_that_expands_beyond_the_limit_of_file_sizes(tmp_path: Path) -> None:
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b"[" * (40 << 20)))
-    with pytest.raises(InputError, match="expands to more than 16777216 bytes, 200 times its"):
-        coco.read_ground_truth(path)
     with pytest.raises(InputError, match="is larger than 1000000 bytes"):
         read_bytes(path, Limits(file_bytes=1_000_000))
 
@@ -118,18 +75,6 @@ def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="<stdin>: is closed"):
         read_bytes("-")
-
-
-def test_the_digest_of_a_folder_is_that_of_its_listing(tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_bytes(b"two")
-    (tmp_path / "a.txt").write_bytes(b"one")
-    listing = "".join(
-        f"{hashlib.sha256(content).hexdigest()}  {name}\n"
-        for name, content in (("a.txt", b"one"), ("b.txt", b"two"))
-    )
-    expected = hashlib.sha256(listing.encode()).hexdigest()
-    assert sha256(tmp_path, ["a.txt", "b.txt"]) == expected
-    assert sha256(tmp_path, ["b.txt", "a.txt"]) == expected
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -181,15 +126,6 @@ def test_a_folder_is_hashed_while_it_is_read(
     assert one.files[0].sha256 == hashlib.sha256(content).hexdigest()
     assert again == []
     assert voc.read_ground_truth(root).files[0].sha256 == ""
-
-
-def test_a_file_that_is_replaced_while_it_is_hashed(truth_path: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").write_bytes(truth_path.read_bytes())
-    with Stream(truth_path) as stream:
-        assert sha256_of_stream(stream) == sha256(truth_path)
-        os.replace(tmp_path / "other", truth_path)
-        with pytest.raises(InputError, match="changed while it was being read"):
-            sha256_of_stream(stream)
 
 
 def test_the_digest_is_that_of_the_evaluated_content(

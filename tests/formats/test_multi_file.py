@@ -18,9 +18,9 @@ from detap.formats import read_detections, read_ground_truth
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from detap.formats.multi_file import Sources, expand_folders, expand_patterns
-from detap.tables.concat import join_detections, join_ground_truths
-from detap.tables.detection import Detections, GroundTruth
+from detap.formats.multi_file import expand_folders, expand_patterns
+from detap.tables.concat import join_detections
+from detap.tables.detection import Detections
 from detap.tables.notes import INTERLEAVED
 from tests.raised import raised
 
@@ -139,24 +139,6 @@ def test_the_format_of_a_folder_is_detected(tmp_path: Path, names: list[str], fo
     for name in names:
         write(tmp_path / name, [])
     assert detect_format(tmp_path).name == format_
-
-
-def test_files_are_read_one_after_the_other() -> None:
-    started: list[str] = []
-
-    def begin(path: str) -> str:
-        started.append(path)
-        return path
-
-    sources = Sources(["a", "b", "c"], begin)
-    assert started == ["a"]
-    assert sources.fraction() == 0
-    seen = [(source, list(started), sources.fraction()) for source in sources]
-    assert seen == [
-        ("a", ["a"], 0.0),
-        ("b", ["a", "b"], 1 / 3),
-        ("c", ["a", "b", "c"], 2 / 3),
-    ]
 
 
 # --- one file of all of them
@@ -344,11 +326,6 @@ def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
     parts = [read_detections(tmp_path / name, truth, layout="image-files") for name in "ab"]
     assert [[note.code for note in part.notes] for part in parts] == [["images-without-file"]] * 2
     assert join_detections(parts, truth).notes == ()
-
-
-def test_one_input_is_unchanged() -> None:
-    truth = GroundTruth.from_arrays(image=[1], label=[1], boxes=[[0.0, 0, 1, 1]])
-    assert join_ground_truths([truth]) is truth
 
 
 def test_an_empty_list_of_paths_is_refused() -> None:

@@ -17,7 +17,7 @@ from tests.laws.test_keypoints import Scene, keypoint_cases
 from tests.laws.test_keypoints import scored as scored_keypoints
 from tests.laws.test_masks import mask_cases
 from tests.laws.test_masks import scored as scored_masks
-from tests.laws.test_matches_table import PRESETS
+from tests.laws.test_match_table import PRESETS
 from tests.parity.test_core_is_oracle import any_protocol
 
 

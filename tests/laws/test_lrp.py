@@ -16,6 +16,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.cases import MORE, RANKED, Case, cases
 from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
 from tests.oracle import lrp as plain
+from tests.oracle.jaccard import SAME, jaccard_index
 from tests.parity.compare import assert_same_bits
 from tests.tables import dt_table, gt_table
 
@@ -105,3 +106,30 @@ def _one_match(height: float = 30) -> tuple[GroundTruth, Detections]:
     truth = gt_table([[0, 0, 40, 40]], image=1, label=1, box_format="xywh", images=[1], classes=[1])
     detections = dt_table([[0, 0, 40, height]], [0.5], image=1, label=1, box_format="xywh")
     return truth, detections
+
+
+# --- the Jaccard index against every matching
+
+
+WITH_INDEX = [
+    *(one for one in RANKED.values() if one.group_of_weight is None),
+    replace(protocol("coco"), max_dets_scope="image", max_dets=(1, 2, 4)),
+    replace(protocol("voc2012"), iou_thresholds=(0.3, 0.5)),
+]
+
+
+@given(cases(), st.sampled_from(WITH_INDEX))
+def test_the_index_is_that_of_a_matching_of_largest_total_iou(
+    case: Case, protocol: Protocol
+) -> None:
+    """With ties, ignored objects and images without objects or detections."""
+    tables = case.tables()
+    result = evaluate(*tables, protocol)
+    for t in (0, len(protocol.iou_thresholds) - 1):
+        percent = format(100 * protocol.iou_thresholds[t], ".6g")
+        for label, value in enumerate(result.metric_by_class(f"JI@{percent}").tolist()):
+            low, high = jaccard_index(*tables, protocol, label, t)
+            if np.isnan(low):
+                assert np.isnan(value)
+            else:
+                assert low - SAME <= value <= high + SAME

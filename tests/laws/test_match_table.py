@@ -1,5 +1,6 @@
 """Invariants of the match table: accumulating, splitting, merging and selecting."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,11 @@ from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.scoring import on_images
 from detap.evaluation.selection import select
-from detap.protocols import Protocol, protocol
+from detap.protocols import ANY_AREA, AreaRange, Protocol, protocol
 from tests.cases import MORE, RANKED, Case, cases
+from tests.depth import examples
 from tests.parity.compare import assert_same_bits
+from tests.parity.test_core_is_oracle import any_protocol as any_axes
 
 ANY_RULES = [
     *RANKED.values(),
@@ -126,3 +129,37 @@ def test_matching_by_iou_has_no_match_table() -> None:
     truth, detections = Case().tables()
     with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
         _ = evaluate(truth, detections, "proposals").match_table
+
+
+# --- the table of matches
+
+
+PRESETS = st.builds(
+    replace,
+    st.sampled_from([protocol("coco"), protocol("voc2007"), protocol("voc2012")]),
+    ignore_flags=st.sampled_from(((), ("difficult",), ("crowd", "difficult"))),
+    crowd_flags=st.just(()),
+    max_dets=st.sampled_from(((None,), (1, 2), (3,), (1, 10, 100))),
+    max_dets_scope=st.sampled_from(("class", "image")),
+    area_ranges=st.sampled_from(((ANY_AREA,), (AreaRange("x", 4.0, 800.0, "x"),))),
+)
+
+
+@given(cases(), st.one_of(PRESETS, any_axes()))
+@examples(200)
+def test_counts_equal_those_of_the_class_table(case: Case, protocol: Protocol) -> None:
+    result = evaluate(*case.tables(), protocol)
+    table = result.matches_table(iou=protocol.iou_thresholds[0])
+    counts = Counter(zip(table["class"].tolist(), table["result"].tolist(), strict=True))
+    rows = Counter(table["class"].tolist())
+    for label, name in enumerate(result.classes):
+        right, wrong, missed = (
+            counts[name, kind] for kind in ("true-positive", "false-positive", "false-negative")
+        )
+        assert right == result.true_positives[label]
+        assert wrong == result.false_positives[label]
+        assert right + missed == result.ground_truths[label]
+        assert rows[name] - missed == result.detections_count[label]
+    errors = Counter(zip(table["result"].tolist(), (table["error"] != "").tolist(), strict=True))
+    assert not errors["false-positive", False]
+    assert not errors["true-positive", True]

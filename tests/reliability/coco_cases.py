@@ -583,30 +583,25 @@ scored(
     dt=lambda r: [e | {"segmentation": [[1, 2]], "id": i, "area": 3} for i, e in enumerate(r)],
 )
 
-scored(
-    "gzip",
-    "both",
-    BASE,
-    gt_path="gt.json.gz",
-    dt_path="dt.json.gz",
-    build=files(
-        gzip.compress(dumped(truth())), gzip.compress(dumped(results())), "gt.json.gz", "dt.json.gz"
-    ),
-    for_peers=False,
-)
+paths = "gt.json.gz", "dt.json.gz"
+build = files(gzip.compress(dumped(truth())), gzip.compress(dumped(results())), *paths)
+gzipped: dict[str, Any] = {"build": build, "gt_path": paths[0], "dt_path": paths[1]}
+scored("gzip", "both", BASE, for_peers=False, **gzipped)
 scored("gzip", "other-name", BASE, dt=gzip.compress(dumped(results())), for_peers=False)
-refused("gzip", "truncated", DT, "", "gzip", dt=gzip.compress(dumped(results()))[:-12])
-refused("gzip", "damaged", DT, "", "gzip", dt=gzip.compress(dumped(results()))[:-8] + b"\1" * 8)
-refused("gzip", "bomb", DT, "", "expands", dt=gzip.compress(b"[" + b" " * (40 << 20) + b"]"))
-refused(
-    "gzip",
-    "bomb-of-records",
-    DT,
-    "",
-    "expands",
-    dt=gzip.compress(b"[" + b"{}," * (20 << 20) + b"{}]"),
-)
-refused("gzip", "twice", DT, "", "gzip", dt=gzip.compress(gzip.compress(dumped(results()))))
+packed = gzip.compress(dumped(results()))
+for name, data in (
+    ("truncated", packed[:-12]),
+    ("damaged", packed[:-8] + b"\1" * 8),
+    ("flipped", packed[:40] + bytes((packed[40] ^ 255,)) + packed[41:]),
+    ("header-only", packed[:2]),
+):
+    refused("gzip", name, DT, "", "damaged gzip: ", dt=data)
+BOMB = "expands to more than 16777216 bytes, 200 times its"
+refused("gzip", "bomb", DT, "", BOMB, dt=gzip.compress(b"[" + b" " * (40 << 20) + b"]"))
+data = gzip.compress(b"[" + b"{}," * (20 << 20) + b"{}]")
+refused("gzip", "bomb-of-records", DT, "", BOMB, dt=data)
+says = "looks like gzip inside gzip; decompress it once"
+refused("gzip", "twice", DT, "", says, dt=gzip.compress(packed))
 
 DEEP = "JSON is nested {} levels deep"
 refused("nesting", "brackets", DT, "", DEEP.format(5_000_000), dt=b"[" * 5_000_000)
