@@ -12,7 +12,6 @@ from detap.cli import main
 from detap.errors import DetapWarning, InputError
 from detap.io.limits import Limits
 from tests.formats.helpers import png
-from tests.raised import raised
 
 BOX = "0.25 0.25 0.3 0.3"
 CORNERS = "0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4"
@@ -69,15 +68,6 @@ def test_confidences_are_not_ids(tmp_path: Path, values: tuple[str, str]) -> Non
     truth = detap.read_ground_truth(gt)
     detections = detap.read_detections(dt, truth, format="yolo")
     assert detections.score.tolist() == [*map(float, values)]
-
-
-def test_ids_behind_confidences(tmp_path: Path) -> None:
-    """The format is detected, though an id is no fraction."""
-    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} 0.9 7", f"0 {BOX} 0.8 12"])
-    result = detap.evaluate(gt, dt)
-    assert result.detections.score.tolist() == [0.9, 0.8]
-    assert ("track-ids", "info") in {(note.code, note.severity) for note in result.notes}
-    assert result.summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +151,7 @@ def test_class_names_with_spaces(tmp_path: Path, truth: str, detected: str) -> N
 @pytest.mark.parametrize("most", [1, 20])
 def test_names_with_spaces_in_one_line(tmp_path: Path, most: int) -> None:
     for name in "ab":
-        lines = "traffic light 1 1 9 9\nfire hydrant 1 1 9 9\ncat 1 1 9 9\n"
+        lines = "traffic light 1 1 9 9\nfire hydrant 1 1 9 9 difficult\ncat 1 1 9 9\n"
         (tmp_path / f"{name}.txt").write_text(lines)
     limits = Limits(problems=most)
     with pytest.raises(InputError, match=r"columns \(4 times, in several files\); write") as caught:
@@ -169,26 +159,6 @@ def test_names_with_spaces_in_one_line(tmp_path: Path, most: int) -> None:
     (problem,) = caught.value.problems
     assert problem.location == "line 1"
     assert not caught.value.omitted
-
-
-def test_names_with_spaces_may_be_difficult(tmp_path: Path) -> None:
-    """The second remedy of the message, class numbers, has the value of a perfect detector."""
-    truth, predictions, names = tmp_path / "gt", tmp_path / "dt", tmp_path / "names.txt"
-    for folder in (truth, predictions):
-        folder.mkdir()
-        for name in "abc":
-            (folder / f"{name}.txt").write_text(2 * "traffic light 1 1 9 9 difficult\n")
-    (problem,) = raised(InputError, detap.read_ground_truth, truth).problems
-    assert problem.location == "line 1"
-    assert "'traffic light' has spaces, which separate the columns (6 times," in problem.message
-    for name in "abc":
-        (truth / f"{name}.txt").write_text("1 1 1 9 9\n")
-        (predictions / f"{name}.txt").write_text("1 0.9 1 1 9 9\n")
-    names.write_text("cat\ntraffic light\n")
-    table = detap.read_ground_truth(truth, class_names=names)
-    detections = detap.read_detections(predictions, table, class_names=names)
-    assert [table.classes[k] for k in table.label.tolist()] == 3 * ["traffic light"]
-    assert detap.evaluate(table, detections, "voc2012").summary["mAP"] == 1
 
 
 ROTATED = "<robndbox><cx>50</cx><cy>40</cy><w>20</w><h>10</h><angle>0.5</angle></robndbox>"

@@ -282,14 +282,6 @@ def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
         assert CUT_OFF in str(files.results_error(content[:length])), content[:length]
 
 
-def test_more_records_than_allowed(files: Files) -> None:
-    error = files.results_error(RESULTS, limits=Limits(records=2))
-    assert "more than 2 records" in str(error)
-    assert "more than 2 records under annotations" in str(
-        files.truth_error(truth(images=TRUTH["images"][:2]), Limits(records=2))
-    )
-
-
 def test_the_record_limit_is_at_most_int32() -> None:
     assert MOST_RECORDS == MOST_ROWS == np.iinfo(np.int32).max
     with pytest.raises(UsageError, match="limit of 2147483648 records is above 2147483647"):
@@ -307,16 +299,6 @@ def test_whole_scores_that_float64_would_merge(files: Files, score: int) -> None
 @pytest.mark.parametrize("score", [2**53, -(2**60), 1e300, 2.0**53])
 def test_large_scores_that_float64_holds(files: Files, score: float) -> None:
     assert files.read_results([{**RESULTS[0], "score": score}]).score.tolist() == [score]
-
-
-def test_a_file_larger_than_allowed(files: Files) -> None:
-    assert "is larger than 10 bytes" in str(files.truth_error(TRUTH, Limits(file_bytes=10)))
-
-
-def test_nesting_beyond_the_limit(files: Files) -> None:
-    error = files.truth_error(truth(info=[[[[[1]]]]]), Limits(nesting=5))
-    assert "JSON is nested 6 levels deep, the limit is 5" in str(error)
-    assert len(files.read_truth(truth(info=[[[[1]]]]), Limits(nesting=5))) == 3
 
 
 def test_nesting_that_would_overflow_the_stack(files: Files) -> None:

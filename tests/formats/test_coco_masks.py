@@ -14,9 +14,8 @@ from pycocotools.cocoeval import COCOeval
 
 import detap
 from detap.core.masks import runs_of
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.evaluation.detection import evaluate
-from detap.formats import read_ground_truth as read_any_ground_truth
 from detap.formats.coco.format import (
     read_detections,
     read_ground_truth,
@@ -224,15 +223,6 @@ def refused(error: InputError, path: Path, location: str, message: str, hint: st
     assert problem.location.startswith(location)
     assert problem.message.startswith(message)
     assert hint in str(problem)
-
-
-def test_other_formats_have_no_masks(tmp_path: Path) -> None:
-    folder = tmp_path / "Annotations"
-    folder.mkdir()
-    (folder / "a.xml").write_text("<annotation/>")
-    message = "masks are read from COCO and YOLO files; these are read as voc"
-    with pytest.raises(UsageError, match=message):
-        read_any_ground_truth(tmp_path, masks=True)
 
 
 @pytest.mark.parametrize("names", [("dt", "none"), ("none", "dt")], ids=" ".join)

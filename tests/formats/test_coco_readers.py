@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from detap.errors import InputError
 from detap.formats.coco import format as coco
-from detap.formats.coco.records import size_of
 from detap.formats.coco.results import ResultsFile
 from detap.formats.json.document import JsonFile
 from detap.io.limits import DEFAULT_LIMITS
@@ -31,12 +30,6 @@ from tests.formats.coco_files import (
 )
 
 SEEDS = st.integers(0, 2**64)
-
-
-def test_sides_of_images_are_exact_whole_numbers_or_unknown() -> None:
-    """From 2^53 on, not every whole number is a float64."""
-    assert size_of(2**53 - 1) == 2.0**53 - 1
-    assert [repr(size_of(side)) for side in (2**53, 0, True, "9")] == ["nan"] * 4
 
 
 @given(SEEDS)

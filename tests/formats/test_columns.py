@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.checks.box_stats import found_classes, survey_values
-from detap.formats.json.document import numbered
 from detap.tables._loops import survey_boxes
 from detap.tables.detection import encode_boxes
 from detap.tables.notes import backward
@@ -62,14 +61,6 @@ def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
     assert list(zip(made.tolist(), areas.tolist(), strict=True)) == expected
     negative = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in expected]
     assert backward(made, areas).tolist() == np.flatnonzero(negative).tolist()
-
-
-@given(st.lists(st.integers(-5, 5) | st.integers(-(2**62), 2**62)))
-def test_keys_are_numbered_by_first_occurrence(keys: list[int]) -> None:
-    distinct, rows = numbered(np.array(keys, np.int64))
-    order = list(dict.fromkeys(keys))
-    assert distinct.tolist() == order
-    assert rows.tolist() == [order.index(key) for key in keys]
 
 
 def test_boxes_without_extent_are_not_backward_and_a_negative_area_is() -> None:

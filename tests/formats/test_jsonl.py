@@ -64,12 +64,6 @@ def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
         assert [note.code for note in truth.notes] == ["images-without-objects"]
 
 
-def test_xyxy_is_declared(tmp_path: Path) -> None:
-    corners = {"bbox": [[10, 20, 40, 60]], "category": ["cat"]}
-    path = write(tmp_path / "a.jsonl", image("a.jpg", corners))
-    assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[10, 20, 40, 60]]
-
-
 def test_boxes_that_are_not_xyxy_are_xywh(tmp_path: Path) -> None:
     boxes = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", boxes))

@@ -326,8 +326,3 @@ def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
     parts = [read_detections(tmp_path / name, truth, layout="image-files") for name in "ab"]
     assert [[note.code for note in part.notes] for part in parts] == [["images-without-file"]] * 2
     assert join_detections(parts, truth).notes == ()
-
-
-def test_an_empty_list_of_paths_is_refused() -> None:
-    with pytest.raises(UsageError, match="no path given"):
-        read_ground_truth([])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
-from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
+from detap.formats.text.lines import LineForm, plain_lines
 from detap.formats.text.reader import Rows
 from detap.formats.yolo.rows import YoloForm
 from detap.io.problems import FaultError, Problems
@@ -228,23 +228,6 @@ def problems_of(data: bytes, form: LineForm) -> ProblemRows:
     reader.read_lines([(0, "f.txt", data)], form, problems, 99)
     assert {problem.file for problem in problems.listed} <= {"f.txt"}
     return [(problem.location, problem.message, problem.hint) for problem in problems.listed]
-
-
-def test_lines_of_blanks_and_tabs_are_blank() -> None:
-    lines = decoded_lines(b"X\r\n \t\r\n\nXX", "f.txt", Problems(9))
-    assert list(lines) == [(1, "X"), (4, "XX")]
-
-
-def test_valid_lines() -> None:
-    problems = Problems(9)
-    data = b"\xef\xbb\xbfcat 1 2 3 4\r\n\n \t\ncat\t1.5  -2 +3 4e1 difficult\ndog 5 6 5 6"
-    rows = reader.read_lines([(0, "f.txt", data)], TRUTH, problems, 99)
-    assert [rows.names[name] for name in rows.name] == ["CAT", "CAT", "DOG"]
-    assert numbers_of_rows(rows) == [[1, 2, 3, 4], [1.5, -2, 3, 40], [5, 6, 5, 6]]
-    assert rows.flag.tolist() == [False, True, False]
-    assert rows.line.tolist() == [1, 4, 5]
-    assert problems.count == 0
-    assert numbers_of_rows(read([b"a .5 1 2 3 4"], SCORED)[0]) == [[0.5, 1, 2, 3, 4]]
 
 
 def test_lines_that_are_not_utf_8_are_quoted_in_part() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap import formats
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import class_rows
 from detap.formats.voc.tables import read_detections, read_ground_truth
@@ -108,24 +107,6 @@ def test_other_files_are_skipped(tmp_path: Path) -> None:
     assert codes(truth) == {"files-skipped": 5}
     [note] = [note for note in truth.notes if note.code == "files-skipped"]
     assert note.message == "files skipped ('.DS_Store', '._a.xml', '.git', ...): not annotations"
-
-
-def test_xml_that_only_lxml_reads(tmp_path: Path) -> None:
-    body = xml(item("chién", (10, 20, 30, 40))).strip()
-    crowded = item("dog", ("1<!-- 9 -->2", 20, "<?x 5?>30", "<![CDATA[40]]>"))
-    contents: dict[str, str | bytes] = {
-        "comments": xml(crowded),
-        "latin": f'<?xml version="1.0" encoding="ISO-8859-1"?>{body}'.encode("latin-1"),
-        "marked": b"\xef\xbb\xbf" + body.encode(),
-        "reference": xml(item("d&#111;g")),
-        "two-byte": f'<?xml version="1.0" encoding="UTF-16"?>{body}'.encode("utf-16"),
-        "utf-8": body,
-    }
-    tree(tmp_path, contents)
-    truth = read_ground_truth(tmp_path)
-    assert truth.classes == ("chién", "dog")
-    assert truth.label.tolist() == [1, 0, 0, 1, 0, 0]
-    assert truth.corners.tolist() == [[12, 20, 30, 40]] + [[10, 20, 30, 40]] * 5
 
 
 def test_image_sizes(tmp_path: Path) -> None:
@@ -307,11 +288,6 @@ def test_negative_sizes_are_kept(tmp_path: Path, truth: GroundTruth) -> None:
     assert codes(detections)["detections-negative-size"] == 4
 
 
-def test_boxes_that_look_like_another_format_are_noted(tmp_path: Path, truth: GroundTruth) -> None:
-    corners = write(tmp_path / "corners", {"a.txt": "dog .5 200 200 400 300\n" * 3})
-    assert codes(read_detections(corners, truth, boxes="xywh"))["detections-look-xyxy"] == 3
-
-
 def test_non_ascii_names(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"a.txt": "犬 .5 1 2 3 4\ndog .5 1 2 3 4\n"})
     assert read_detections(tmp_path / "dt", truth).classes[-1] == "犬"
@@ -331,13 +307,6 @@ def test_a_file_name_that_is_not_utf8_is_an_image(tmp_path: Path) -> None:
     assert truth.images == (strange[:-4],)
     with pytest.raises(InputError, match="is not UTF-8"):
         read_detections(tmp_path / "dt", truth)
-
-
-def test_invalid_arguments(tmp_path: Path, truth: GroundTruth) -> None:
-    with pytest.raises(UsageError, match="boxes 'corners' is unknown; use one of xyxy, xywh"):
-        read_ground_truth(tmp_path, boxes="corners")
-    with pytest.raises(UsageError, match="layout 'rows' is unknown; use one of class-files"):
-        formats.read_detections(tmp_path, truth, format="voc", layout="rows")
 
 
 def limited(**limits: Any) -> Limits:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
@@ -51,6 +51,10 @@ OBJECTS = {
     "box of a part only": (
         whole(f"<name>a</name><part>{BOX}</part>"),
         "object 1, line 1: has no bndbox; add <bndbox>",
+    ),
+    "an empty corner": (
+        item(box=(10, 20, 30, " ")),
+        "object 1, line 3: ymax '' is empty, expected a number; use a decimal number",
     ),
     "y turned": (
         item(box=(10, 40, 30, 20.5)),
@@ -101,19 +105,6 @@ def test_each_invalid_corner_is_named(tmp_path: Path) -> None:
     assert len(problems) == 3
     for problem, corner in zip(problems, ("xmin", "xmax", "ymax"), strict=True):
         assert corner in problem
-
-
-def test_xywh_does_not_apply_to_named_corners(tmp_path: Path) -> None:
-    error = raised(UsageError, read_ground_truth, tree(tmp_path, {"a": item("a")}), boxes="xywh")
-    assert str(error) == (
-        "--gt-boxes xywh does not apply to VOC XML files, which name their coordinates (xmin, "
-        "ymin, xmax, ymax); use --dt-boxes for the detections"
-    )
-
-
-def test_an_empty_corner(tmp_path: Path) -> None:
-    expected = "object 1, line 3: ymax '' is empty, expected a number; use a decimal number"
-    assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [expected]
 
 
 NO_ANNOTATIONS = {
@@ -419,11 +410,6 @@ def test_fewer_than_one_object_in_twenty_may_have_a_negative_size(tmp_path: Path
         f"{tmp_path}/Annotations/a.xml: object 2: xmax = 10 is less than xmin = 30" in note.message
     )
     assert "can never be matched" in note.message
-
-
-def test_a_class_may_begin_with_a_bracket(tmp_path: Path, truth: GroundTruth) -> None:
-    write(tmp_path / "dt", {"a.txt": "[dog] .5 1 2 3 4\ndog .5 1 2 3 4\n<unk> .5 1 2 3 4\n"})
-    assert read_detections(tmp_path / "dt", truth).classes[2:] == ("<unk>", "[dog]")
 
 
 def test_files_that_are_not_detections(tmp_path: Path, truth: GroundTruth) -> None:

@@ -237,15 +237,6 @@ def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "run", truth)
 
 
-def test_label_files_without_objects(tmp_path: Path) -> None:
-    data = dataset(tmp_path)
-    for labels in (tmp_path / "labels/val").iterdir():
-        labels.write_text("")
-    (problem,) = raised(InputError, detap.read_ground_truth, data).problems
-    assert problem.message.startswith("no objects in the 2 label files of its images")
-    assert problem.hint == "use the labels that belong to these detections"
-
-
 # --- poses, segments and oriented boxes: status 2, the location, and no number
 
 

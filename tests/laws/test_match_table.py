@@ -4,13 +4,11 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core.arrays import Scores
 from detap.core.matching import accumulate
-from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.scoring import on_images
 from detap.evaluation.selection import select
@@ -123,12 +121,6 @@ def test_bits_equal_the_arrays_of_matches(case: Case, protocol: Protocol) -> Non
             right = (result.matches.ground_truth[a, t] >= 0) & ~ignored
             assert_same_bits(bits.is_true_positive(a, t), right, "true_positive")
     assert not (bits.true_positive & bits.ignored).any()
-
-
-def test_matching_by_iou_has_no_match_table() -> None:
-    truth, detections = Case().tables()
-    with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
-        _ = evaluate(truth, detections, "proposals").match_table
 
 
 # --- the table of matches

@@ -390,6 +390,7 @@ known = {
 scored("doctype", "five-known-entities", BASE, classes={"a<b&": 1.0}, files=known)
 scored("doctype", "character-reference", BASE, files=cat("&#99;at", ("&#49;0", 10, 30, 30)))
 scored("comments", "comment", BASE, files=cat("cat", ("1<!-- 5 -->0", 10, 30, 30)))
+scored("comments", "instruction", BASE, files=cat("cat", ("<?x 5?>10", 10, 30, 30)))
 scored("comments", "cdata", BASE, files=cat("<![CDATA[cat]]>", ("<![CDATA[10]]>", 10, 30, 30)))
 hidden = "<!-- " + object_xml("cat", (1, 1, 5, 5)) + " -->"
 commented = {A: usual_a(cat=object_xml("cat", CAT_BOX) + hidden)}
