@@ -8,8 +8,7 @@ import pytest
 import detap
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
 
 
 def box(label: str, x: Any, y: Any, width: Any, height: Any, **more: Any) -> dict[str, Any]:
@@ -99,8 +98,3 @@ BAD = {
     ),
     "other classes": Bad(changed(SCORED, *AT, "label", to="fox"), "no class in common", True),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="createml")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import detap
-from detap.errors import InputError
 from detap.formats.detection import detect_format
 from detap.tables.detection import GroundTruth
 from tests.formats.exports import write
@@ -115,15 +114,6 @@ BAD = {
     ),
     "no ID": (lines({"gtboxes": []}), "line 1: image name is missing"),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path) -> None:
-    content, message = BAD[name]
-    path = write(tmp_path / "bad.odgt", content)
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(path, format="crowdhuman")
-    assert f"{path}: {message}" in str(caught.value)
 
 
 def test_other_names_of_the_file(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import detap
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
 
 
 def box(label: int, *numbers: float, **more: Any) -> dict[str, Any]:
@@ -187,8 +186,3 @@ BAD = {
     ),
     "another image": Bad(changed(SCORED, *ITEM, "id", to="c"), f"{FIRST}: image 'c' is not", True),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="datumaro")

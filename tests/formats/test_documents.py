@@ -177,6 +177,25 @@ def test_a_nan_elsewhere(name: str, refuses: Refuses) -> None:
     refuses(kind, content, "contains NaN or Infinity, which are not valid JSON")
 
 
+OWN: dict[str, Any] = {
+    "createml": createml,
+    "crowdhuman": crowdhuman,
+    "datumaro": datumaro,
+    "sagemaker": sagemaker,
+    "scalabel": scalabel,
+    "supervisely": supervisely,
+    "via": via,
+}
+"""Modules with a table `BAD` of invalid files of their format."""
+
+
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name in OWN for case in OWN[name].BAD])
+def test_invalid_files(name: str, case: str, tmp_path: Path, command: Run) -> None:
+    bad, file = Bad(*OWN[name].BAD[case]), "a.jpg.json" if name == "supervisely" else "bad.json"
+    valid = OWN[name].valid if bad.detections else createml.valid
+    refused(tmp_path, bad, file, valid, command=command, file_format=name)
+
+
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "roboflow"])
 def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", KINDS[name].content)

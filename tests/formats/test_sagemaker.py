@@ -95,12 +95,3 @@ BAD = {
         "label attributes of type groundtruth/object-detection: none; expected {",
     ),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path) -> None:
-    content, message = BAD[name]
-    path = write(tmp_path / "bad.manifest", content)
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(path, format="sagemaker")
-    assert f"{path}: {message}" in str(caught.value)

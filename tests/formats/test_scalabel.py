@@ -9,7 +9,7 @@ import pytest
 import detap
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
 
 
 def label(category: str, *corners: float, **more: Any) -> dict[str, Any]:
@@ -129,11 +129,6 @@ BAD = {
     "categories": Bad({"frames": TRUTH, "config": {"categories": 3}}, "config.categories is 3"),
     "another image": Bad(changed(SCORED, 0, "name", to="c.jpg"), "image 'c' is not in the", True),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="scalabel")
 
 
 def test_the_figures_of_its_own_tests(formats3: Path, command: Run) -> None:

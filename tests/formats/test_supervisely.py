@@ -10,8 +10,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
 
 
 def thing(title: str, *points: Any, kind: Any = "rectangle", **tags: Any) -> dict[str, Any]:
@@ -176,8 +175,3 @@ BAD = {
     "text as score": Bad(made([1, 2], [3, 4], confidence="1"), f'{FIRST}: confidence is "1"', True),
     "other classes": Bad(changed(SCORED, *AT, "classTitle", to="fox"), "no class in common", True),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
-    refused(tmp_path, BAD[name], "a.jpg.json", valid, command=command, file_format="supervisely")

@@ -11,8 +11,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
 
 
 def region(label: Any, name: str = "rect", **shape: Any) -> dict[str, Any]:
@@ -208,11 +207,6 @@ BAD = {
         CSV + row("b.png", 0, 0).replace(",7,", ",9,"), "'b.png' (also at"
     ),
 }
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_invalid_input(name: str, tmp_path: Path, command: Run) -> None:
-    refused(tmp_path, BAD[name], "bad.json", valid, command=command, file_format="via")
 
 
 # --- VIA 3
