@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import compress
@@ -23,7 +22,6 @@ from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
     Record,
     area_of,
-    attribute_column,
     box_of,
     check_text,
     flag_of,
@@ -33,7 +31,7 @@ from detap.formats.coco.records import (
     size_of,
 )
 from detap.formats.json._fields import PADDED, Fields
-from detap.formats.json.document import Ids, RecordProblems, loaded
+from detap.formats.json.document import Ids, RecordProblems
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
@@ -92,7 +90,6 @@ class Lines:
         self.path, self.limits, self.scored = os.fspath(path), limits, scored
         self.problems = RecordProblems(limits.problems, self.path)
         self.attributes = Attributes(attributes)
-        self.faults: dict[int, FaultError] = {}  # the first of the objects of a line, by row
         self.lines = Fields(
             [
                 *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
@@ -100,17 +97,15 @@ class Lines:
             ],
             [("objects",), ("image_id", "file_name")],
         )
+        self.lines.each |= bool(attributes)
         self.objects = Fields(
             [
                 *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
                 *((name, "flag") for name in FLAGS),
-                *(((attribute_column(name), name), "span") for name in attributes),
             ],
             [("category",), ("bbox",)],
-            forbidden=() if scored else ("score",),
         )
         self.objects.most = limits.records
-        self.objects.each |= not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
         self._read()
 
     def _read(self) -> None:
@@ -120,21 +115,21 @@ class Lines:
         at = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
         self._size, self._text = len(data), data + b"\n" + bytes(PADDED)
         del data  # one copy is enough
-        most = self.limits.records
-        while at < self._size and self.objects.rows <= most:
-            at, is_odd = self.lines.read_lines(self._text, at, self.limits.nesting)
-            self._read_objects()
-            if is_odd and self.objects.rows <= most:
+        lines, objects, nesting = self.lines, self.objects, self.limits.nesting
+        while at < self._size and objects.rows <= objects.most:
+            at, is_odd = lines.read_lines(objects, "objects", self._text, at, nesting)
+            if is_odd:
                 end = self._text.index(b"\n", at)
-                at = end + 1 if self._read_odd(self._text[at:end], self.lines.line) else self._size
-        if self.objects.rows > most:
-            line = self.lines.mark_at(self.objects.mark_total - 1)
-            self.problems.at(line, f"line {line}", *self.limits.exceeded)
+                at = end + 1 if self._read_odd(self._text[at:end], lines.line) else self._size
+        if objects.rows > objects.most:
+            self.problems.at(lines.line, f"line {lines.line}", *self.limits.exceeded)
+        self._text = b""  # frees it before the tables are made
+        self.numbers, self.end = lines.marks(), objects.marks()
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
-        self.problems.raise_any()
         self._take_columns()
+        self.problems.raise_any()
 
     def __len__(self) -> int:
         return len(self.label)
@@ -151,34 +146,9 @@ class Lines:
         first = int(self.end[image - 1]) if image else 0
         return f"line {self.numbers[image]}: objects[{row - first}]"
 
-    def _read_objects(self) -> None:
-        """Read the objects of the next rows of lines."""
-        lines, objects, nesting = self.lines, self.objects, self.limits.nesting
-        while objects.rows <= objects.most:
-            if objects.read_nested(lines, "objects", nesting) or objects.rows > objects.most:
-                break
-            items: list[Mapping[str, Any]] = []
-            try:
-                items = _objects(loaded(lines, "objects", objects.mark_total))
-            except FaultError as wrong:
-                self.faults[objects.mark_total] = wrong.with_traceback(None)
-            self._append_objects(items)
-        self._drain()
-
-    def _drain(self) -> None:
-        """Read the attributes of the next objects."""
-        objects, names = self.objects, self.attributes.names
-        for row in range(objects.drained, objects.rows if names else 0):
-            record = {name: loaded(objects, attribute_column(name), row) for name in names}
-            try:
-                self.attributes.append(self.attributes.values(record.get))
-            except FaultError as wrong:
-                ends = [objects.mark_at(k) for k in range(objects.mark_total)]
-                group = bisect_right(ends, row)
-                first = ends[group - 1] if group else 0
-                self.faults.setdefault(group, _within(row - first, wrong))
-        self.lines.drain()
-        objects.drain()
+    def located(self, row: int) -> tuple[str, str]:
+        """Return the file and the location of a box."""
+        return self.path, self.location(row)
 
     def _read_odd(self, line: bytes, number: int) -> bool:
         """Read a line by `json.loads`; return False for a file of another kind."""
@@ -218,92 +188,71 @@ class Lines:
             message = "is a single box, expected an image with its objects"
             raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
         values: dict[str, Any] = {"image_id": image_of(record)}
-        objects = _objects(required(record, "objects"))
         values |= {side: size_of(record.get(side)) for side in ("width", "height")}
         if isinstance(record.get("file_name"), str):
             values["file_name"] = record["file_name"]
+        rows = []
+        for index, item in enumerate(_objects(required(record, "objects"))):
+            try:
+                rows.append((_values(item), self.attributes.values(item.get)))
+            except FaultError as wrong:
+                raise FaultError(f"objects[{index}]: {wrong.message}", wrong.hint) from None
         self.lines.append(values)
         self.lines.mark(number)
-        self._append_objects(objects)
-        self._drain()
-
-    def _append_objects(self, items: list[Mapping[str, Any]]) -> None:
-        """Append the objects of the next row of lines, up to the first fault."""
-        for index, item in enumerate(items):
-            try:
-                self.objects.append(self._values(item))
-            except FaultError as wrong:
-                self.faults[self.objects.mark_total] = _within(index, wrong)
-                break
+        for row, attributes in rows:
+            self.objects.append(row)
+            self.attributes.append(attributes)
         self.objects.mark(self.objects.rows)
-
-    def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of an object; null is no value."""
-        record = {name: value for name, value in item.items() if value is not None}
-        key = next((name for name in _CLASSES if name in record), "category")
-        values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
-        if "area" in record:
-            values["area"] = area_of(record, 1.0, math.nan)
-        values |= {name: flag_of(record, name) for name in FLAGS if name in record}
-        if "score" in record:
-            if not self.scored:
-                raise FaultError("has a score (detections?)", "use the ground truth")
-            values["score"] = score_of(record["score"])
-        self.attributes.values(record.get)
-        names = (name for name in self.attributes.names if name in record)
-        return values | {
-            attribute_column(name): json.dumps(record[name]).encode() for name in names
-        }
 
     def _refuse(self, number: int, error: FaultError | NotJsonError) -> None:
         """Add the problem of a line."""
         self.problems.at(number, f"line {number}", error.message, error.hint)
 
-    def _image(self, row: int) -> Name:
-        image: Name | None = self.lines.key_of("image_id", row)
-        return (
-            image_of({"file_name": self.lines.key_of("file_name", row)}) if image is None else image
-        )
-
     def _name_images(self) -> None:
         """Set the image of each line, and the file names; add problems of equal ones."""
         images: dict[Name, None] = {}
         self.file_names = {}
-        for row in range(self.lines.rows):
-            fault = self.faults.get(row)
-            try:
-                image = self._image(row)
-            except FaultError as wrong:
-                fault = wrong
-            else:
-                if fault is None and image in images:
-                    message = f"duplicate image {short_json(image)}"
-                    fault = FaultError(message, "keep one line per image")
-                images[image] = None
-            if fault is not None:
-                self._refuse(self.lines.mark_at(row), fault)
-                continue
+        for row, number in enumerate(self.numbers.tolist()):
+            image = self.lines.key_of("image_id", row)
             name = self.lines.key_of("file_name", row)
+            try:
+                image = image_of({"file_name": name}) if image is None else image
+                if image in images:
+                    message = f"duplicate image {short_json(image)}"
+                    raise FaultError(message, "keep one line per image")
+            except FaultError as wrong:
+                self._refuse(number, wrong)
+                continue
+            images[image] = None
             if isinstance(name, str):
                 self.file_names[image] = name
         self.images = list(images)
 
     def _take_columns(self) -> None:
-        self._text = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
         self.sizes = image_sizes(lines.take("width"), lines.take("height"))
-        self.numbers, self.end = lines.marks(), objects.marks()
         label = Ids(objects, "category")
         self.classes, self.label = label.names, label.rows
         self.box = objects.take("bbox").reshape(-1, 4)
         self.area, self.score = (objects.take(name) for name in ("area", "score"))
         if not self.scored:
+            scored = np.flatnonzero(~np.isnan(self.score)).tolist()
+            message, hint = "has a score (detections?)", "use the ground truth"
+            self.problems.add_rows(scored, self.located, message, hint)
             self.score = np.zeros(len(self.area))
         self.flags = {name: objects.take(name) == 1 for name in FLAGS}
 
 
-def _within(index: int, error: FaultError) -> FaultError:
-    return FaultError(f"objects[{index}]: {error.message}", error.hint)
+def _values(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an object; null is no value."""
+    record = {name: value for name, value in item.items() if value is not None}
+    key = next((name for name in _CLASSES if name in record), "category")
+    values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
+    if "area" in record:
+        values["area"] = area_of(record, 1.0, math.nan)
+    if "score" in record:
+        values["score"] = score_of(record["score"])
+    return values | {name: flag_of(record, name) for name in FLAGS if name in record}
 
 
 def image_of(record: Record) -> Name:
@@ -408,7 +357,7 @@ def read_detections(
     """Read detections: lines as those of ground truth, with a ``score`` for each object or none."""
     refuse_same_file(path, ground_truth, "expected detections")
     lines = Lines(path, limits, scored=True)
-    check_scores(lines.score, lambda row: (lines.path, lines.location(row)))
+    check_scores(lines.score, lines.located)
     names_file = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.classes

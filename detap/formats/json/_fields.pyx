@@ -155,16 +155,16 @@ cdef class Fields:
     - span: the JSON of any value; some are kept `only_boxless`, of records without a box.
 
     null is no value; of a score, box or key it is odd.
-    A record with none of a `required` tuple, or with a `forbidden` column, is odd; with `each`,
-    every record. `most` is the maximum number of records; `count` includes those without a row.
-    Spans are kept of the rows from `drained`.
+    A record with none of a `required` tuple is odd; with `each`, every record. `most` is the maximum
+    number of records; `count` includes those without a row. Spans are kept of the rows from
+    `drained`.
     """
 
     cdef Column_[MOST_FIELDS] columns
     cdef Key[MOST_KEYS] key_names
     cdef Slot[SLOTS] slots
     cdef int size, key_count, slot_count
-    cdef uint32_t seen, active, forbidden, box, only_boxless
+    cdef uint32_t seen, active, box, only_boxless
     cdef uint32_t[8] required
     cdef int required_count
     cdef bint xyxy
@@ -178,8 +178,8 @@ cdef class Fields:
 
     def __cinit__(
         self, columns: Sequence[tuple[str | tuple[str, ...], str]] = (),
-        required: Sequence[tuple[str, ...]] = (), forbidden: Sequence[str] = (),
-        bint xyxy=False, only_boxless: Sequence[str] = (),
+        required: Sequence[tuple[str, ...]] = (), bint xyxy=False,
+        only_boxless: Sequence[str] = (),
     ):
         self.names, self.kept_keys = [], []
         self.most = (<size_t>-1) >> 1
@@ -191,8 +191,6 @@ cdef class Fields:
             for name in names:
                 self.required[self.required_count] |= 1 << self.field(name)
             self.required_count += 1
-        for name in forbidden:
-            self.forbidden |= 1 << self.field(name)
         for name in only_boxless:
             self.only_boxless |= 1 << self.field(name)
 
@@ -456,8 +454,6 @@ cdef class Fields:
         for i in range(self.required_count):
             if not self.seen & self.required[i]:
                 return False
-        if self.seen & self.forbidden:
-            return False
         self.count += count
         while count and self.size:
             self.finish_row()
@@ -605,91 +601,72 @@ cdef class Fields:
 
     def drain(self) -> None:
         """Forget the spans of all rows."""
+        self.forget_spans()
+
+    cdef void forget_spans(self) noexcept nogil:
         self.drained = self.rows
         self.roll_back(self.rows)
 
     # --- lines
 
-    def read_lines(self, bytes text, Py_ssize_t at, int nesting) -> tuple[int, bool]:
-        """Append the lines of text from an offset, each a record, as rows marked by `line`.
+    def read_lines(
+        self, Fields inner, str name, bytes text, Py_ssize_t at, int nesting
+    ) -> tuple[int, bool]:
+        """Append the lines of text from an offset, each a record as a row marked by `line`.
 
-        The last line ends too, and is followed by the padding.
+        Under `name`, it has a list of objects or an object of lists: rows of `inner`, whose marks
+        are the ends of the groups. The last line ends too, and is followed by the padding.
         Return the offset behind them, and True if it is that of an odd line, which the caller reads
-        and steps over; else the spans should be drained, or the text ends.
+        and steps over; else the text ends, or `inner` has more than `most` rows.
         """
         cdef Bytes start = text, p, line_end
         cdef Bytes end = start + len(text) - PADDING
         cdef Cursor cursor
-        cdef bint odd = False, full = False
-        cdef int i
-        cursor.end, cursor.deepest = end, min(nesting, 64)
+        cdef Py_ssize_t before
+        cdef bint odd = False
+        cdef int field = self.field(name)
+        cursor.deepest = min(nesting, 64)
         with nogil:
-            while start + at < end and not full:
+            while start + at < end and inner.rows <= inner.most:
                 line_end = <Bytes>memchr(start + at, c'\n', end - start - at)
                 self.line += 1
                 p = skip_space(start + at)
                 if p < line_end:
-                    cursor.keys = 0
+                    cursor.end, cursor.keys = end, 0
+                    before = inner.rows
                     p = self.record(&cursor, p, 1)
                     # A value may not continue on the next line.
                     odd = (
                         self.each or p == NULL or p > line_end or skip_space(p) < line_end
-                        or not self.complete(1) or not put_integer(&self.marked, self.line)
+                        or not self.read_nested(inner, field, &cursor) or not self.complete(1)
+                        or not put_integer(&self.marked, self.line)
+                        or not put_integer(&inner.marked, inner.rows)
                     )
                     if odd:
+                        inner.roll_back(before)
                         break
+                    self.forget_spans()
                 at = line_end + 1 - start
-                for i in range(self.size):
-                    full |= self.columns[i].used > FULL
         self.roll_back(self.rows)
         return at, odd
 
-    # --- records within a span
-
-    def read_nested(self, Fields outer, str name, int nesting) -> bool:
-        """Append the objects in the spans of the next rows of `outer`; True if all are read.
-
-        A span is a list of objects or an object of lists. The marks are the ends of the groups.
-        False at an odd one, whose objects and mark the caller appends, or beyond `most` rows.
-        """
-        cdef int field = outer.field(name)
-        cdef Py_ssize_t row, before, length
-        cdef Cursor cursor
+    cdef bint read_nested(self, Fields inner, int field, Cursor *cursor) noexcept nogil:
+        """Read the objects in the span of the row being read."""
         cdef Bytes p
-        cdef bint done = True
-        cursor.deepest = min(nesting, 64)
-        cursor.keys = 0
-        with nogil:
-            for row in range(self.marked.count, outer.rows):
-                length = outer.span(field, row, &p)
-                cursor.end = p + length + 1
-                before = self.rows
-                if self.each or not (self.read_objects(&cursor, p) if p[0] == c'['
-                        else p[0] == c'{' and self.read_lists(&cursor, p)):
-                    self.roll_back(before)
-                    done = False
-                    break
-                if not put_integer(&self.marked, self.rows) or self.rows > self.most:
-                    done = self.rows <= self.most
-                    break
-        return done
+        cdef Py_ssize_t length
+        if not self.seen >> field & 1:
+            return False
+        length = self.span(field, self.rows, &p)
+        cursor.end = p + length + 1
+        return inner.read_objects(cursor, p) if p[0] == c'[' else inner.read_lists(cursor, p)
 
     def mark(self, int64_t value) -> None:
         """Append to the marks."""
         if not put_integer(&self.marked, value):
             raise MemoryError
 
-    @property
-    def mark_total(self) -> int:
-        """Number of marks."""
-        return self.marked.count
-
-    def mark_at(self, Py_ssize_t row) -> int:
-        """Return a mark."""
-        return (<int64_t *>self.marked.at)[row]
-
     def marks(self) -> NDArray[np.int64]:
-        """Return the marks: the line of each row, or the end of each group; empty afterwards."""
+        """Return the marks, which are empty afterwards."""
         return take(<void **>&self.marked.at, self.marked.count, 1, 8, b"q")
 
     cdef bint read_objects(self, Cursor *cursor, Bytes p) noexcept nogil:
@@ -711,6 +688,8 @@ cdef class Fields:
         cdef Bytes key
         cdef bint escapes
         cdef int field
+        if p[0] != c'{':
+            return False
         p = skip_space(p + 1)
         while p[0] != c'}':
             key = p
