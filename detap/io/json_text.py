@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from detap.io.file_kinds import BYTE_ORDER_MARK, HTML, kind_of, merge_conflict
 from detap.io.limits import Limits
@@ -18,11 +18,13 @@ from detap.io.stream import refuse
 
 HOLDS_CONSTANTS = "contains NaN or Infinity, which are not valid JSON", "remove it"
 """The message and hint for :attr:`JsonText.constants`."""
+FURTHER_TEXT = "unexpected text after the JSON value", "remove it: a JSON file has one value"
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
 _LONGEST_INTEGER = 400
 _SHOWN = 60
+_EXCERPT = 20
 _NEARBY = 1000
 _HEAD = 1 << 16
 
@@ -128,48 +130,9 @@ class JsonText:
         """Read the value of a text that has no other."""
         self.peek()
         value = self.value(name)
-        self.finish()
-        return value
-
-    def key(self) -> str:
-        """Read a key of an object."""
-        if self.peek() != '"':
-            raise self.unexpected(self.index, "expected a key in double quotes")
-        key: str = self.value("")
-        return key
-
-    def colon(self) -> None:
-        """Step over a colon."""
-        if self.peek() != ":":
-            raise self.unexpected(self.index, "expected ':'")
-        self.index += 1
-        self.peek()
-
-    def refuse(self, message: str, hint: str) -> NoReturn:
-        """Raise NotJsonError at the position."""
-        raise NotJsonError(self.index, message, hint)
-
-    def comma_or(self, end: str) -> bool:
-        """Step over a comma, or the end of a list or object; return True at the end."""
-        character = self.peek()
-        if character not in (",", end) or not character:
-            raise self.unexpected(self.index, f"expected ',' or {end!r}")
-        self.index += 1
-        if character == ",":
-            if self.peek() == end:
-                raise self.unexpected(self.index, "trailing comma")
-            return False
-        return True
-
-    def finish(self) -> None:
-        """Raise NotJsonError if anything follows the value."""
         if self.peek():
-            remaining = self.text[self.index : self.index + 20]
-            raise NotJsonError(
-                self.index,
-                f"unexpected text after the JSON value: {short_json(remaining)}",
-                "remove it: a JSON file has one value",
-            )
+            raise self.refused(self.index, *FURTHER_TEXT)
+        return value
 
     def fault(self, error: NotJsonError) -> tuple[str, str, str]:
         """Return the location, message and hint for text that is not JSON."""
@@ -181,6 +144,11 @@ class JsonText:
             return "", f"looks like {name}", hint
         return self.where(error.index), error.message, error.hint
 
+    def refused(self, index: int, message: str, hint: str) -> NotJsonError:
+        """Return the error for text that may not be at an index."""
+        shown = short_json(self.text[index : index + _EXCERPT])
+        return NotJsonError(index, f"{message}: {shown}", hint)
+
     def unexpected(self, index: int, message: str) -> NotJsonError:
         """Return the error for invalid JSON at an index."""
         remaining = self.text[index : index + _SHOWN].rstrip()
@@ -190,9 +158,12 @@ class JsonText:
                 f"file is truncated: it ends inside a value, after {len(self.text)} characters",
                 "download or write it again",
             )
+        before = self.text[max(0, index - _NEARBY) : index].rstrip()
+        if before.endswith(",") and remaining[0] in "]}":
+            message = "trailing comma"
         reason = f": {message[:1].lower()}{message[1:]}"
         return NotJsonError(
-            index, f"invalid JSON at {short_json(remaining[:20])}{reason}", "write valid JSON"
+            index, f"invalid JSON at {short_json(remaining[:_EXCERPT])}{reason}", "write valid JSON"
         )
 
 

@@ -70,7 +70,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         as_bytes(truth(info="x" * 100_000))[:-1] + b',\n<<<<<<< HEAD\n"a": 1}\n',
         "looks like a file with unresolved merge conflicts",
     ),
-    "a number": (b"17", "not a JSON object; expected an object"),
+    "a number": (b"17", 'not a JSON object: "17"; expected an object'),
 }
 RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "no value on the second line": (

@@ -110,7 +110,7 @@ class ResultsFile:
         elif first == "{":
             self._read_members(document)
         else:
-            document.fail(lambda text: text.refuse("not a JSON array", SHAPE_OF_RESULTS))
+            document.fail("not a JSON array", SHAPE_OF_RESULTS)
         document.finish()
         if (lists := self._records.lists) > self._fields.rows:
             count = f"{lists} list{'s' * (lists != 1)}"

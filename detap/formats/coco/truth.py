@@ -122,7 +122,7 @@ class TruthFile:
             document.problems.add_first("", "is a JSON list (results?)", SHAPE_OF_TRUTH)
             document.problems.raise_any()
         if first != "{":
-            document.fail(lambda text: text.refuse("not a JSON object", SHAPE_OF_TRUTH))
+            document.fail("not a JSON object", SHAPE_OF_TRUTH)
         lists = self._sections(document)
         for key in document.members():
             self._keys.add(key)

@@ -19,6 +19,7 @@ from detap.formats.json._fields import DONE, FIRST_WORD, LIMIT, ODD, Fields, Rea
 from detap.io.digest import sha256_of_stream
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
+    FURTHER_TEXT,
     HOLDS_CONSTANTS,
     JsonText,
     NotJsonError,
@@ -26,7 +27,7 @@ from detap.io.json_text import (
     short_json,
     text_of,
 )
-from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.remote import new_hash
@@ -186,16 +187,14 @@ class Document:
                     self.problems.section += 1
                     return
                 case None:
-                    self.fail(lambda text: text.comma_or("}"))
-            if reader.peek() == "}":
-                self.fail(_trailing_comma)
+                    self.fail("expected ',' or '}'")
 
     def _key(self) -> str:
         if self.reader.peek() != '"':
-            self.fail(JsonText.key)
-        key: str = self.parse("", -1, 1, JsonText.key)
+            self.fail("expected a key in double quotes")
+        key: str = self.parse("", -1, 1)
         if self.reader.peek() != ":":
-            self.fail(JsonText.colon)
+            self.fail("expected ':'")
         self.reader.skip()
         self.reader.peek()
         return key
@@ -203,7 +202,7 @@ class Document:
     def value(self, name: str) -> Any:
         """Read a member; add problems for repeated keys and NaN."""
         before = self.problems.count
-        value = self.parse(name, -1, 1, lambda text: text.value(""))
+        value = self.parse(name, -1, 1)
         if self.constants and self.problems.count == before:
             self.problems.add_here(name, *HOLDS_CONSTANTS)
         return value
@@ -234,22 +233,20 @@ class Document:
     def finish(self) -> None:
         """Raise InputError if anything follows the value."""
         if self.reader.peek() or self.reader.failed:
-            self.fail(JsonText.finish)
+            self.fail(*FURTHER_TEXT)
 
     @property
     def constants(self) -> int:
         """Number of NaN and Infinity in the last value."""
         return self._text.constants
 
-    def parse(
-        self, name: str, number: int, depth: int, explain: Callable[[JsonText], object]
-    ) -> Any:
+    def parse(self, name: str, number: int, depth: int) -> Any:
         """Read the next value, at a level below `depth`; `number` is that in the list `name`."""
         self.reader.peek()
         start = self.reader.offset
         data = self.reader.value()
         if data is None or depth + nesting(data) > self.limits.nesting:
-            self.fail(explain, start)
+            self.fail(start=start)
         text = self._text
         if text.problems.count:
             text.problems = Problems(_MANY, self.problems.file)
@@ -257,9 +254,9 @@ class Document:
             text.start(data.decode())
             value = text.value(name, number)
         except (UnicodeDecodeError, NotJsonError):
-            self.fail(explain, start)
+            self.fail(start=start)
         if text.index != len(text.text):
-            self.fail(explain, start)
+            self.fail(start=start)
         for problem in text.problems.listed:
             position = number if number >= 0 else _MANY
             self.problems.at(position, problem.location, problem.message, problem.hint)
@@ -271,8 +268,10 @@ class Document:
         problems = Problems(self.limits.problems, self.problems.file)
         return data, text_of(data, problems, self.limits, nesting)
 
-    def fail(self, explain: Callable[[JsonText], object], start: int | None = None) -> NoReturn:
-        """Raise InputError for invalid JSON at an offset; by default, the next byte."""
+    def fail(
+        self, message: str = "expected ','", hint: str = "", start: int | None = None
+    ) -> NoReturn:
+        """Raise InputError for the next byte, or for the value from `start`, or what follows it."""
         offset = self.reader.offset if start is None else start
         current, self.current = self.current, None
         if current is not None and current.drain is not None:
@@ -281,8 +280,11 @@ class Document:
         mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
         text.index = len(data[mark:offset].decode())
         try:
-            explain(text)
-            raise text.unexpected(text.index, "expecting value")
+            if start is not None:
+                text.value("")
+            if hint:
+                raise text.refused(text.index, message, hint)
+            raise text.unexpected(text.index, message)
         except NotJsonError as error:
             self.problems.add_first(*text.fault(error))
         self.problems.raise_any()
@@ -346,28 +348,26 @@ class RecordList:
         document, fields = self.document, self.fields
         reader, depth = document.reader, document.depth
         if depth > document.limits.nesting:
-            document.fail(lambda text: text.value(""))
+            document.text()
         reader.skip()
         while (state := reader.walk(fields, depth)) != DONE:
             if state == LIMIT:
-                reader.peek()
-                document.fail(self._refuse_more)
+                where = self.location(fields.count)
+                document.problems.add_first(where, *document.limits.exceeded)
+                document.problems.raise_any()
             elif state == ODD:
                 number, before = fields.count, document.problems.count
-                record = document.parse(self.name, number if numbered else -1, depth, _item)
+                record = document.parse(self.name, number if numbered else -1, depth)
                 yield number, record, before
                 ended = reader.end_item("]")
                 if ended is None:
-                    document.fail(lambda text: text.comma_or("]"))
+                    document.fail("expected ',' or ']'")
                 if ended:
                     return
             else:
                 if self.drain is not None:
                     self.drain()
                 fields.drain()
-
-    def _refuse_more(self, text: JsonText) -> None:
-        text.refuse(f"more than {self.fields.most} records under {self.name}", MORE_RECORDS)
 
     def _values(self, index: int, record: Any) -> Mapping[str, Any] | None:
         if not isinstance(record, dict):
@@ -403,18 +403,6 @@ class RecordList:
     def number_of(self, row: int) -> int:
         """Return the number of a row's record."""
         return row + bisect_right(self._omitted, row)
-
-
-def _item(text: JsonText) -> None:
-    """Explain an item of a list that is not valid."""
-    if text.peek() == "]":
-        raise text.unexpected(text.index, "trailing comma")
-    text.value("")
-    text.comma_or("]")
-
-
-def _trailing_comma(text: JsonText) -> NoReturn:
-    raise text.unexpected(text.index, "trailing comma")
 
 
 def loaded(fields: Fields, name: str, row: int) -> Any:
