@@ -1,6 +1,6 @@
 """Notes about valid rows that name their images and classes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,15 @@ from detap.checks.tables import (
     perhaps_undefined,
     repeated,
     scores_outside_note,
+    zero_area_detections,
     zero_area_ground_truths,
 )
 from detap.errors import Note
-from detap.tables.detection import Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.notes import NO_DETECTIONS
 from detap.text_input import join_names, quote
 
-_ROUNDED = 0.01
+ROUNDED = 0.01
 """Tolerance in pixels: rounding error of fractions with six digits."""
 
 
@@ -98,53 +99,47 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
     )
 
 
-def ground_truth_notes(
-    image: Integers, label: Integers, corners: Floats, sizes: Floats | None, box_format: str
-) -> tuple[Note, ...]:
-    """Return notes about the boxes (G, 4) of a ground truth."""
+def ground_truth_notes(truth: GroundTruth, box_format: str) -> Iterator[Note]:
+    """Yield notes about the boxes of a ground truth."""
+    corners = truth.corners
     flat = int(
         np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
-    if box_format == "xywh":
-        without_area = zero_area_ground_truths(flat)
-    else:
+    duplicates = repeated(truth.image, truth.label, corners)
+    if duplicates:
+        yield Note("repeated-objects", "duplicate objects in their file; all count", duplicates)
+    if flat and box_format == "xywh":
+        yield zero_area_ground_truths(flat)
+    elif flat:
         message = (
             "ground-truth boxes begin and end at the same pixel: size 1 with inclusive pixels, "
             "else 0"
         )
-        without_area = Note("one-pixel-boxes", message, flat, severity="info")
-    return nonzero_notes(
-        Note(
-            "repeated-objects",
-            "duplicate objects in their file; all count",
-            repeated(image, label, corners),
-        ),
-        without_area,
-        *box_notes("ground-truth", (corners, image), sizes, _ROUNDED, corners=False),
+        yield Note("one-pixel-boxes", message, flat, severity="info")
+    yield from box_notes(
+        "ground-truth", (corners, truth.image), truth.image_sizes, ROUNDED, corners=False
     )
 
 
 def detection_notes(
-    ground_truth: GroundTruth,
-    image: Integers,
-    corners: Floats,
-    score: Floats,
+    table: Detections,
+    truth: GroundTruth,
+    margin: float,
     box_format: str,
     *,
     fixed: bool = False,
-) -> tuple[Note, ...]:
-    """Return notes about detections (N,)."""
-    if not len(score):
-        return (NO_DETECTIONS,)
-    low, high, _, outside = survey_values(score)
-    return nonzero_notes(
-        scores_outside_note(low, high, outside),
-        *box_notes(
-            "detections",
-            (corners, image),
-            ground_truth.image_sizes,
-            _ROUNDED,
-            corners=box_format == "xywh",
-            fixed=fixed,
-        ),
+    empty: int = 0,
+) -> Iterator[Note]:
+    """Yield notes about detections, of which `empty` have no area."""
+    if not len(table):
+        yield NO_DETECTIONS
+        return
+    low, high, _, outside = survey_values(table.score)
+    if outside:
+        yield scores_outside_note(low, high, outside)
+    if empty:
+        yield zero_area_detections(empty)
+    boxes, corners = (table.corners, table.image), box_format == "xywh"
+    yield from box_notes(
+        "detections", boxes, truth.image_sizes, margin, corners=corners, fixed=fixed
     )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from detap.core.polygons import polygon_areas
 from detap.errors import Note, Problem
 from detap.formats.by_name.notes import (
+    ROUNDED,
     class_notes,
     detection_notes,
     ground_truth_notes,
@@ -101,7 +103,7 @@ def ground_truth(
     negative = negative_size_notes("ground-truth", reader, objects.boxes, objects.box_format, rows)
     none = np.zeros(len(objects.image), np.bool_)
     flags: dict[str, Any] = {name: objects.flags.get(name, none) for name in _FLAGS}
-    return GroundTruth(
+    truth = GroundTruth(
         **columns,
         **flags,
         images=objects.images,
@@ -111,19 +113,16 @@ def ground_truth(
         image_sizes=objects.sizes,
         extra=objects.extra,
         files=files,
-        notes=(
-            *((AS_IS,) if reader.as_is else ()),
-            *notes,
-            *nonzero_notes(
-                images_copied(objects.images, objects.image, objects.label, columns["corners"])
-            ),
-            *class_notes(objects.classes),
-            *negative,
-            *ground_truth_notes(
-                objects.image, objects.label, columns["corners"], objects.sizes, objects.box_format
-            ),
-        ),
     )
+    more = (
+        *((AS_IS,) if reader.as_is else ()),
+        *notes,
+        *nonzero_notes(images_copied(truth.images, truth.image, truth.label, truth.corners)),
+        *class_notes(truth.classes),
+        *negative,
+        *ground_truth_notes(truth, objects.box_format),
+    )
+    return replace(truth, notes=more)
 
 
 def detections(
@@ -156,8 +155,6 @@ def detections(
     rows = backward(columns["corners"], columns["box_area"])
     negative = negative_size_notes("detections", reader, objects.boxes, objects.box_format, rows)
     score = np.zeros(0) if objects.score is None else objects.score
-    message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
-    corners = columns["corners"][kept]
     table = Detections(
         **columns,
         images=ground_truth.images,
@@ -167,24 +164,21 @@ def detections(
         without_scores=reader.without_scores,
         area=objects.area,
         files=files,
-        notes=(
-            *((AS_IS,) if reader.as_is else ()),
-            *notes,
-            *reader.extra_images,
-            *nonzero_notes(Note("unknown-classes", message, unknown_count)),
-            *(class_notes(classes) if unknown else ()),
-            *negative,
-            *detection_notes(
-                ground_truth,
-                image[kept],
-                corners,
-                score[kept],
-                objects.box_format,
-                fixed=reader.fixed_boxes,
-            ),
-        ),
     )
-    return table if count == len(kept) else table.select(np.flatnonzero(kept)).compact()
+    if count < len(kept):
+        table = table.select(np.flatnonzero(kept)).compact()
+    message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
+    fixed = reader.fixed_boxes
+    more = (
+        *((AS_IS,) if reader.as_is else ()),
+        *notes,
+        *reader.extra_images,
+        *nonzero_notes(Note("unknown-classes", message, unknown_count)),
+        *(class_notes(classes) if unknown else ()),
+        *negative,
+        *detection_notes(table, ground_truth, ROUNDED, objects.box_format, fixed=fixed),
+    )
+    return replace(table, notes=more)
 
 
 def check_images(

@@ -11,13 +11,9 @@ import numpy as np
 from detap.checks.box_stats import survey_values
 from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
-from detap.checks.tables import (
-    box_notes,
-    scores_outside_note,
-    zero_area_detections,
-    zero_area_ground_truths,
-)
+from detap.checks.tables import box_notes, zero_area_ground_truths
 from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.notes import detection_notes
 from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
@@ -39,7 +35,6 @@ from detap.tables.notes import (
     BOX_LAYOUTS,
     BOX_OPTIONS,
     INSIST,
-    NO_DETECTIONS,
     backward,
     class_map_hint,
 )
@@ -295,23 +290,13 @@ def _sample_of_ids(
 def _detection_notes(
     columns: Detections, unknown: Mapping[Name, int], truth: GroundTruth, box_format: str
 ) -> Iterator[Note]:
-    if not len(columns):
-        yield NO_DETECTIONS
-        return
     if unknown:
         names = ", ".join(map(short_json, sorted(unknown, key=str)[:5]))
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         message = f"categories not in the ground truth ({names}{more}); detections ignored"
         yield Note("unknown-categories", message, sum(unknown.values()))
-    low, high, _, outside = survey_values(columns.score)
-    if outside:
-        yield scores_outside_note(low, high, outside)
-    empty = survey_values(columns.box_area)[2]
-    if empty and columns.keypoints is None:
-        yield zero_area_detections(empty)
-    boxes = columns.corners, columns.image
-    xywh = box_format == "xywh"
-    yield from box_notes("detections", boxes, truth.image_sizes, _MARGIN, corners=xywh)
+    empty = survey_values(columns.box_area)[2] if columns.keypoints is None else 0
+    yield from detection_notes(columns, truth, _MARGIN, box_format, empty=empty)
 
 
 _MARGIN = 1.0
