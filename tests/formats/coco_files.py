@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,8 @@ class Files:
 
     def read_truth(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
         self.truth_path.write_bytes(as_bytes(document))
-        return coco.read_ground_truth(self.truth_path, limits=limits)
+        table = coco.read_ground_truth(self.truth_path, limits=limits)
+        return replace(table, format="coco")
 
     def read_results(
         self, document: Any, truth: Any = TRUTH, limits: Limits = DEFAULT_LIMITS

@@ -107,9 +107,6 @@ def read_detections(
         columns, notes = id_mapping.match_by_listed_name(
             columns, ground_truth, results.category_names, file, any_names=limits.any_classes
         )
-    if results.file_names and not results.by_file:
-        columns, image_notes = id_mapping.match_images(columns, ground_truth, results.file_names)
-        notes += image_notes
     source_file = SourceFile(source.path, len(columns), sha256=source.sha256)
     described = Source(source_file, limits, as_is, results.location, results.boxes)
     if columns.mask is not None:

@@ -6,6 +6,7 @@ Some detectors write file stems as image ids, as numbers if they are digits (Ult
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
@@ -18,7 +19,6 @@ from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.records import no_common_id, other_name, other_type
-from detap.formats.coco.truth import listed_file_names
 from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
@@ -89,22 +89,45 @@ def sample_categories(columns: Detections, truth: GroundTruth) -> CategoryPairs:
 # --- images
 
 
+def _file_names(truth: GroundTruth) -> Mapping[Name, str]:
+    """Return the files of images; none if they cannot be read again."""
+    source = FORMATS.get(truth.format)
+    if source is None or not source.by_ids:
+        return {name: name for name in truth.images if isinstance(name, str)}
+    with suppress(InputError, ValueError, KeyError, TypeError):
+        if all(file.path != STDIN for file in truth.files):
+            return source.file_names(truth)
+    return {}
+
+
 def _named_images(truth: GroundTruth) -> ImageNames:
     """Return the images by file name; none if names are unknown: "7" is not the id 7."""
-    source = FORMATS.get(truth.format)
-    files: Mapping[Name, str] = {name: name for name in truth.images if isinstance(name, str)}
-    if source is not None and source.by_ids:
-        files = source.file_names(truth)
+    files = _file_names(truth)
     return ImageNames(truth.images if files.keys() >= set(truth.images) else (), files)
 
 
 def image_indices(
-    truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str]
+    truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str], *, compare: bool = False
 ) -> tuple[dict[Name, int], tuple[Note, ...]]:
-    """Return the image index of each id `used` in results, which may list its file; and a note."""
+    """Return the image index of each id `used` in results, which may list its file; and a note.
+
+    With `compare`, files listed for known ids may differ from those of the ground truth.
+    """
     by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
-        return by_id, ()
+        expected = _file_names(truth) if compare and listed else {}
+        other = sum(
+            stem_of(name) != stem_of(expected[identifier])
+            for identifier, name in listed.items()
+            if identifier in expected
+        )
+        if not other:
+            return by_id, ()
+        find = ImageNames(truth.images, expected).find_file
+        by_file = {name: find(listed[name]) if name in listed else -1 for name in used}
+        if min(by_file.values(), default=0) < 0:
+            return by_id, (Note("images-of-other-names", _OTHER_NAMES, other),)
+        return by_file, (Note("images-matched-by-name", _BY_NAME, other, severity="info"),)
     names = _named_images(truth)
     by_stem = {} if listed else _indices_by_number(names)
     files = listed or {name: name for name in used if isinstance(name, str)}
@@ -117,6 +140,8 @@ def image_indices(
     return by_stem if stem_count > id_count else by_id, ()
 
 
+_OTHER_NAMES = "image ids have different file names in results and ground truth; same images?"
+_BY_NAME = "image ids of the results differ; matched by file_name"
 _AS_TEXT = "image ids are text; read as the numbers of the ground truth"
 
 
@@ -200,35 +225,6 @@ def check_image_ids(
     message = "image_id looks like the number in the file name, expected the ground truth's id: "
     message += f"in a sample, {by_stem} ground truths would be overlapped instead of {by_id}"
     refuse(path, message, f"use the ground truth's image ids, or pass {INSIST}")
-
-
-def match_images(
-    columns: Detections, truth: GroundTruth, listed: Mapping[Name, str]
-) -> tuple[Detections, tuple[Note, ...]]:
-    """Match images by file name if the results list other names for the ids."""
-    if len(truth.files) != 1 or truth.files[0].path == STDIN:
-        return columns, ()
-    try:
-        expected = listed_file_names(truth.files[0].path)
-    except (InputError, ValueError, KeyError, TypeError):
-        return columns, ()  # ground truth of another format
-    other = sum(
-        stem_of(name) != stem_of(expected[identifier])
-        for identifier, name in listed.items()
-        if identifier in expected
-    )
-    if not other:
-        return columns, ()
-    names = ImageNames(truth.images, expected)
-    files = [listed.get(name) for name in truth.images]
-    index = np.array([-1 if f is None else names.find_file(f) for f in files], np.int32)
-    image = index[columns.image]
-    if (image < 0).any():
-        message = "image ids have different file names in results and ground truth; same images?"
-        return columns, (Note("images-of-other-names", message, other),)
-    message = "image ids of the results differ; matched by file_name"
-    note = Note("images-matched-by-name", message, other, severity="info")
-    return replace(columns, image=image), (note,)
 
 
 # --- classes

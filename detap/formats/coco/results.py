@@ -171,10 +171,9 @@ class ResultsFile:
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
-        self.file_names = listed_names(self.images, "file_name")
         self.category_names = listed_names(self.categories, "name")
-        self.by_file = not image.index.keys() <= set(truth.images)
-        index_by_id, notes = image_indices(truth, image.index, self.file_names)
+        file_names = listed_names(self.images, "file_name")
+        index_by_id, notes = image_indices(truth, image.index, file_names, compare=True)
         image_index = image.indices(index_by_id)
         known = set(class_names)
         unknown = tuple(name for name in label.names if name not in known)
@@ -192,8 +191,8 @@ class ResultsFile:
             mask, masks = self._segmentations.columns()
             if not (self.masks or len(masks)):
                 mask, masks = None, None
-        missing = fields.missing("bbox")
         box = fields.take("bbox").reshape(-1, 4)
+        missing = int(np.isnan(box[:, 0]).sum())
         if missing:
             self._fill_boxes(box, mask)
         if missing == len(box) > 0 and not len(self._quadrilaterals.rows):

@@ -34,6 +34,7 @@ from detap.formats.coco.records import (
 )
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import (
+    MISSING,
     Document,
     Ids,
     JsonFile,
@@ -230,11 +231,11 @@ class TruthFile:
         image = self._indices("images", image_ids)
         label = self._indices("categories", class_ids)
         problems.raise_any()
+        box, area, ids = (fields.take(name) for name in ("bbox", "area", "id"))
         counts = {
-            "missing-annotation-ids": fields.missing("id"),
+            "missing-annotation-ids": int((ids == MISSING).sum()),
             "annotation-ids-by-image": self._reused_ids,
         }
-        box, area, ids = (fields.take(name) for name in ("bbox", "area", "id"))
         crowd, ignore, group_of = (fields.take(name) for name in FLAGS)
         counts["missing-area"] = int(np.isnan(area[kept]).sum())
         counts["missing-iscrowd"] = int(np.isnan(crowd[kept]).sum())
@@ -334,7 +335,7 @@ class TruthFile:
         problems, fields = self._document.problems, self._annotations
         missing = [name for name in _SECTIONS if name not in self._keys]
         if missing:
-            scored = fields.missing("score") < fields.rows or "predictions" in self._keys
+            scored = fields.holds("score") or "predictions" in self._keys
             looks = " (records have scores: results?)" if scored else ""
             problems.add_first("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
         elif not (fields.count or self._document.limits.empty or problems.count):

@@ -73,7 +73,6 @@ cdef struct Column_:
     Kind kind
     int width                   # bytes per row
     void *data
-    Py_ssize_t missing          # rows without a value
     char *text                  # of spans: their JSON, each with a comma behind
     Py_ssize_t used, room
 
@@ -410,7 +409,6 @@ cdef class Fields:
 
     cdef inline void put_missing(self, Column_ *column, Py_ssize_t row) noexcept nogil:
         cdef double *number
-        column.missing += 1
         if column.kind == KEY:
             (<int64_t *>column.data)[row] = INT64_MIN
         elif column.kind == SPAN:
@@ -544,11 +542,6 @@ cdef class Fields:
             raise MemoryError
         self.active &= ~(<uint32_t>1 << self.field(name))
         return take(&column.data, self.rows, width, 8, code)
-
-    def missing(self, str name) -> int:
-        """Return the number of rows without a value."""
-        cdef int field = self.field(name)
-        return self.columns[field].missing if self.active >> field & 1 else self.rows
 
     def holds(self, str name) -> bool:
         """Return True if a record had a value, whether kept or not."""

@@ -41,7 +41,7 @@ _MOST_PROBLEMS = 100_000
 """Problems of records after which others are counted only."""
 _SUSPECT = 10_000
 """Wrong records after which the size of the whole file is checked before the rest is read."""
-_MISSING = np.iinfo(np.int64).min
+MISSING = np.iinfo(np.int64).min
 
 
 class RecordProblems(Problems):
@@ -420,7 +420,7 @@ def names_of(fields: Fields, name: str) -> list[Name | None]:
 def are_distinct(fields: Fields, name: str) -> bool:
     """Return True if the ids of a column are distinct integers, or missing."""
     keys = _keys_of(fields, name)
-    keys = keys[keys != _MISSING]
+    keys = keys[keys != MISSING]
     if not len(keys):
         return True
     low, high = int(keys.min()), int(keys.max())
