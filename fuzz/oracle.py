@@ -245,33 +245,20 @@ def _text_lines(data: bytes) -> list[list[str]] | None:
 
 
 def yolo_lines(data: bytes) -> Rows | None:
-    """Return class, box or bounds of a polygon, and confidence (if any) of each prediction.
-
-    A line may end with a track id.
-    """
+    """Return the class and the numbers of each line."""
     lines = _text_lines(data)
     if lines is None:
         return None
     rows: Rows = []
     for columns in lines:
         word, numbers = columns[0], columns[1:]
-        if not re.fullmatch("[0-9]+", word, re.ASCII) or len(numbers) < 4:
+        if not re.fullmatch("[0-9]+", word, re.ASCII) or not numbers:
             return None
         if not all(map(_DECIMAL.fullmatch, numbers)):
             return None
         values = [float(number) for number in numbers]
         if not all(map(math.isfinite, values)):
             return None
-        if (
-            len(values) % 2 == 0
-            and len(values) > 4
-            and re.fullmatch("[0-9]+", numbers[-1], re.ASCII)
-        ):
-            values.pop()  # a track id
-        if len(values) > 5:
-            confidence = [values.pop()] if len(values) % 2 else []
-            x, y = values[::2], values[1::2]
-            values = [min(x), min(y), max(x), max(y), *confidence]
         rows.append((word, *values))
     return rows
 

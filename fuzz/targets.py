@@ -310,7 +310,7 @@ def voc_text(data: bytes) -> str:
 
 
 def yolo_text(data: bytes) -> str:
-    """Read a text file of YOLO predictions, whose numbers need not be fractions here."""
+    """Read the lines of a text file of YOLO predictions, of any length."""
     return _text(data, YOLO, oracle.yolo_lines(data))
 
 
@@ -325,20 +325,11 @@ def _text(data: bytes, form: LineForm, plain: oracle.Rows | None) -> str:
     _differ(plain is None, "the reader accepts what is not valid")
     numbers, starts = rows.numbers.tolist(), [0, *rows.ends.tolist()]
     read = [
-        (rows.names[name], *_bounded(numbers[start:end]))
+        (rows.names[name], *numbers[start:end])
         for name, (start, end) in zip(rows.name.tolist(), pairwise(starts), strict=True)
     ]
     _differ(not same(read, plain), "the reader reads other values")
     return "valid"
-
-
-def _bounded(numbers: list[float]) -> list[float]:
-    """Return a box and its score, if any; of a polygon, the lowest and highest x and y."""
-    if len(numbers) <= 5:
-        return numbers
-    coordinates = len(numbers) // 2 * 2
-    x, y = numbers[:coordinates:2], numbers[1:coordinates:2]
-    return [min(x), min(y), max(x), max(y), *numbers[coordinates:]]
 
 
 def cvat(data: bytes) -> str:

@@ -25,10 +25,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5": ("has 4 columns, expected 5", f"{LABEL}, or {POLYGON}"),
     "0": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
     "0 .5 .5 .5 .5 .9": (
-        "has 6 columns, one more than a box: a confidence (detections?)", LABEL,
+        "has 6 columns, one more than a box: a confidence (detections?)", f"{LABEL}, or {POLYGON}",
     ),
     "0 .1 .1 .2 .2 .3 .3 .4": (
-        "has 8 columns: polygons have an even number of coordinates", f"write {POLYGON}",
+        "has 8 columns: polygons have an even number of coordinates", f"{LABEL}, or {POLYGON}",
     ),
     "0.7 .5 .5 .5 .5": ("class '0.7' is not a whole number >= 0", "write the class number"),
     "-1 .5 .5 .5 .5": ("class '-1' is not a whole number >= 0", "write the class number"),

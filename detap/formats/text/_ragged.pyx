@@ -4,11 +4,12 @@ Regular lines are read here: an accepted word, an expected number of decimal num
 last word. A Python function reads every other line, and so defines what is valid.
 """
 
-from libc.math cimport fabs, floor
+from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp
 
+from detap.formats.reading._bytes cimport is_digit
 from detap.formats.reading._names cimport names_close, names_find, names_open, names_texts
 from detap.tables._columns cimport Buffer, put, put_integer, put_number, take
 
@@ -95,11 +96,8 @@ cdef class RaggedLines(RowColumns):
     accept : callable
         Returns True if regular lines may have a word; called once for each word that is accepted.
     counts : tuple of int
-        One or two allowed numbers of numbers in a line.
-    polygon : int
-        If not 0, this number of numbers is allowed too, and every second one above.
-    shorter : int
-        If not 0, this number of numbers and more are allowed if the last is not whole.
+        One or two allowed numbers of numbers in a line. If empty, any number is allowed, and the
+        flag is set if the last number is digits only.
     lead : int
         Numbers before the word.
     last : tuple of bytes
@@ -107,18 +105,17 @@ cdef class RaggedLines(RowColumns):
     """
 
     cdef object odd, accept
-    cdef Py_ssize_t first, second, polygon, shorter, lead
+    cdef Py_ssize_t first, second, lead
     cdef bytes unflagged, flagged
 
     def __cinit__(
         self, object odd: Callable[[int, int, bytes], tuple[bytes, list[float], bool] | None],
-        object accept: Callable[[bytes], bool], *, tuple counts: tuple[int, ...], Py_ssize_t polygon=0,
-        Py_ssize_t shorter=0, Py_ssize_t lead=0, tuple last: tuple[bytes, ...] = (),
+        object accept: Callable[[bytes], bool], *, tuple counts: tuple[int, ...], Py_ssize_t lead=0,
+        tuple last: tuple[bytes, ...] = (),
     ):
         self.odd = odd
         self.accept = accept
-        self.first, self.second = counts[0], counts[len(counts) - 1]
-        self.polygon, self.shorter = polygon, shorter
+        self.first, self.second = (counts[0], counts[len(counts) - 1]) if counts else (0, 0)
         self.lead = lead
         if last:
             self.unflagged, self.flagged = last
@@ -155,7 +152,7 @@ cdef class RaggedLines(RowColumns):
         cdef Py_ssize_t column = 0, first = self.numbers.count
         cdef int32_t name = -1
         cdef bint flag = False
-        cdef double value = 0
+        cdef double value
         at = _skip_blanks(at, end)
         if at == end:
             return True
@@ -176,27 +173,29 @@ cdef class RaggedLines(RowColumns):
                 if not flag and not _is(at, end, self.unflagged):
                     return False
                 at = _skip_word(at, end)
-            elif not scan_number(at, end, &at, &value) or fabs(value) >= LARGE:
-                return False
-            elif not put_number(&self.numbers, value):
-                return False
+            else:
+                word = at
+                if not scan_number(at, end, &at, &value) or fabs(value) >= LARGE:
+                    return False
+                if not put_number(&self.numbers, value):
+                    return False
+                if self.first == 0:
+                    flag = _is_digits(word, at)
             word = at
             at = _skip_blanks(at, end)
             if at == word and at < end:
                 return False
             column += 1
-        return (
-            name >= 0 and self.fits(self.numbers.count - first, value)
-            and self.end_row(file, line, name, flag)
-        )
+        column = self.numbers.count - first
+        if name < 0 or column == 0 or (self.first > 0 and column not in (self.first, self.second)):
+            return False
+        return self.end_row(file, line, name, flag)
 
-    cdef bint fits(self, Py_ssize_t count, double last) noexcept:
-        """Return True if a line may have as many numbers as were read, with this last one."""
-        return (
-            count == self.first or count == self.second
-            or (self.shorter > 0 and count >= self.shorter and last != floor(last))
-            or (self.polygon > 0 and count >= self.polygon and (count - self.polygon) % 2 == 0)
-        )
+
+cdef inline bint _is_digits(const char *at, const char *end) noexcept:
+    while at < end and is_digit(at[0]):
+        at += 1
+    return at == end
 
 
 cdef bint _is(const char *at, const char *end, bytes word) noexcept:

@@ -73,6 +73,11 @@ class Rows:
         """The number of numbers of each row, (N,)."""
         return np.diff(self.ends, prepend=0)
 
+    @property
+    def last(self) -> Floats:
+        """The last number of each row, (N,)."""
+        return self.numbers[self.ends - 1]
+
 
 def used_names(
     name: Integers, words: Sequence[bytes], resolve: Callable[[str], str]

@@ -66,7 +66,6 @@ from detap.formats.yolo.names import (
 from detap.formats.yolo.rows import (
     BOX,
     CORNERS,
-    Task,
     all_axis_aligned,
     class_number,
     task_of_predictions,
@@ -99,8 +98,9 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read the ground truth of a `data.yaml`, ``obj.data``, or a folder with a file per image.
 
-    `options` are those of `Task`, which is by default detected from ``kpt_shape`` and the number of
-    columns. Errors do not have the content of files outside the folder of the `data.yaml`.
+    `options` are those of `LabelReader`; the task is by default detected from ``kpt_shape`` and
+    the number of columns. Errors do not have the content of files outside the folder of the
+    `data.yaml`.
     """
     path = resolve_data_yaml(os.fspath(path))
     given = GivenSizes.read(image_size, image_sizes, limits)
@@ -108,8 +108,9 @@ def read_ground_truth(
     try:
         labels = data_set.folder.given
         lists = class_lists(data_set.data, labels, class_names, limits, as_is=as_is)
-        task = Task(kpt_shape(lists), as_is, **options)
-        reader = LabelReader(path, data_set.folder, lists[0], limits, task, scored=False)
+        options |= {"scored": False, "as_is": as_is}
+        shape = kpt_shape(lists)
+        reader = LabelReader(path, data_set.folder, lists[0], limits, shape, **options)
         return _truth_of(reader, data_set, lists, given)
     except InputError as error:
         raise data_set.hide_outside(error, class_names) from None
@@ -179,7 +180,7 @@ def read_detections(
     limits: Limits = DEFAULT_LIMITS,
     **options: Any,
 ) -> Detections:
-    """Read YOLO predictions: one file per image with detections; `options` are those of `Task`."""
+    """Read YOLO predictions: one file per image with detections; `options` are `LabelReader`'s."""
     path = os.fspath(path)
     folder, flattened = without_flattened_paths(
         named_as_images(_predictions_folder(path), ground_truth.images), ground_truth
@@ -195,9 +196,9 @@ def read_detections(
         options["task"] = task_of_predictions(folder.path, options.get("task"), shape)
     if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
         options["shapes"] = "bbox"  # as those of the ground truth
-    known = ground_truth.classes
-    task = Task(shape, as_is, ground_truth.polygons is not None, **options)
-    reader = LabelReader(path, folder, names, limits, task, scored=True, known=known)
+    options |= {"scored": True, "as_is": as_is, "known": ground_truth.classes}
+    options["keep_corners"] = ground_truth.polygons is not None
+    reader = LabelReader(path, folder, names, limits, shape, **options)
     rows = reader.rows
     if not names.names:
         check_numbered(path, ground_truth, rows.names)

@@ -3,9 +3,7 @@
 The confidence of a prediction, if any, is the last column or the second.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +24,10 @@ from detap.formats.yolo.rows import (
     BOX,
     CORNERS,
     SAVE_CONF,
-    Task,
     YoloForm,
     all_axis_aligned,
     class_number,
+    form_of_task,
 )
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
@@ -54,10 +52,11 @@ class LabelReader(FolderReader):
     """Reader of label files; everything is normalized.
 
     `predicted` is False for labels. `values` (N, 4) has the box of each row, or the lowest and
-    highest x and y of its `polygon` (N,), and `score` (N,) the last column, if it is the score.
-    `corners` (N, 8) are set if all polygons are oriented boxes and not all upright, `keypoints` (N,
-    K, 2 or 3) if rows have them; `drawn` says how masks are read. `by_name` is True if all rows
-    have class names. `selected` are the rows in tables, if not all.
+    highest x and y of its `polygon` (N,), and `score` (N,) the confidence, if rows have one.
+    `corners` (N, 8) are set if all polygons are oriented boxes and not all upright (or with
+    `keep_corners`, for a ground truth that has others), `keypoints` (N, K, 2 or 3) if rows have
+    them; `drawn` says how masks are read. `by_name` is True if all rows have class names.
+    `selected` are the rows in tables, if not all.
     """
 
     form: YoloForm
@@ -73,54 +72,84 @@ class LabelReader(FolderReader):
         folder: Folder,
         names: ClassNames,
         limits: Limits,
-        task: Task,
+        kpt_shape: tuple[int, int] | None,
         *,
         scored: bool,
         known: Collection[str] = (),
+        keep_corners: bool = False,
+        as_is: bool = False,
+        task: str | None = None,
+        boxes: str = "cxcywh",
+        masks: bool = False,
+        keypoints: bool = False,
+        shapes: str = "reject",
     ) -> None:
-        super().__init__(folder, task.as_is, limits)
+        super().__init__(folder, as_is, limits)
         self.path = path
-        self.task = task
+        self.task, self.masks, self.bounding = task, masks, shapes == "bbox"
+        self.predicted = scored
         name_kinds: set[bool] = set()
         resolve = _resolver(names, frozenset(known), name_kinds)
-        self.read(task.form(resolve, folder.given, scored=scored))
+        form = YoloForm("class", scored, boxes, resolve, contours=masks and scored)
+        self.read(form_of_task(form, task, kpt_shape, folder.given))
         self.problems.raise_any()
-        self.predicted = scored
-        if scored:
-            self._split_scores()
+        self._split_columns()
         self.by_name = name_kinds == {True}
-        self._take_shapes()
+        self._take_shapes(keep_corners=keep_corners, posed=keypoints)
 
-    def _split_scores(self) -> None:
-        """Take confidences, or track ids in their place, off the rows; refuse a mixture."""
-        form = self.form
-        has_confidence = form.have_confidence(self.rows.counts)
-        if form.tracks and form.tracks.keys() <= {"0", "1"} and not has_confidence.all():
+    def _split_columns(self) -> None:
+        """Take track ids and confidences off the rows; refuse other lengths, and a mixture."""
+        rows, form = self.rows, self.form
+        track, confidence = _ends(rows, rows.flag, form)
+        unclear = self.predicted and set(rows.last[track].tolist()) in ({0}, {1}, {0, 1})
+        if unclear and not confidence.all():
             # Polygons without confidence may end at the border of their image.
-            form = replace(form, has_tracks=False, tracks=Counter())
-            has_confidence = form.have_confidence(self.read(form).counts)
-            self.problems.raise_any()
-        last = self.rows.numbers[self.rows.ends - 1]
-        if _are_track_ids(last[has_confidence]):
-            # Boxes of an image in which nothing is tracked have no id.
-            form.tracks["last column"] += int(np.count_nonzero(has_confidence))
-        else:
-            check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
-            self.score = last if has_confidence.all() else None
-        self.rows = self.rows.without_last(has_confidence)
-        self.form = replace(form, scored=self.score is not None)
+            track, confidence = _ends(rows, np.zeros_like(rows.flag), form)
+            unclear = False
+        self.rows = rows.without_last(track)
+        counts = self.rows.counts - confidence
+        allowed = np.array([*map(form.allows, range(counts.max(initial=0) + 1))], np.bool_)
+        self.tracks = int(np.count_nonzero(track))
+        if not self.predicted:
+            self._refuse_keypoints()
+        self.add_problems(
+            ~allowed[counts], lambda row: form.wrong_length(int(rows.counts[row])), form.hint
+        )
+        self.problems.raise_any()
+        if self.predicted:
+            self._split_scores(confidence, unclear=unclear)
+            self._refuse_keypoints()
 
-    def _take_shapes(self) -> None:
+    def _split_scores(self, confidence: Flags, *, unclear: bool) -> None:
+        """Take the last number off the rows of a mask (N,): a confidence, or all are track ids."""
+        last = self.rows.last
+        self.rows = self.rows.without_last(confidence)
+        if _are_track_ids(last[confidence]):
+            # Boxes of an image in which nothing is tracked have no id.
+            self.tracks += int(np.count_nonzero(confidence))
+            return
+        check_scores(np.where(confidence, 0.0, np.nan), self.location)
+        self.score = last if confidence.all() else None
+        if unclear and self.score is not None and self._is_unknown_task:
+            message = (
+                "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
+            )
+            hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
+            raise InputError(Problem(self.folder.given, "", message, hint))
+
+    @property
+    def _is_unknown_task(self) -> bool:
+        return not (self.as_is or self.form.counts or self.task)
+
+    def _take_shapes(self, *, keep_corners: bool, posed: bool) -> None:
         """Set the arrays of the rows; raise InputError for rows of another task."""
-        form, rows, task = self.form, self.rows, self.task
+        form, rows = self.form, self.rows
         are_corners = form.used == CORNERS and not form.keypoints
         self.polygon = np.full(len(rows), are_corners) if form.counts else rows.counts != len(BOX)
-        if not (task.as_is or form.counts or task.task):
-            self._check_without_task()
-        if not (form.counts or task.masks or task.task == "segment"):
+        if not (form.counts or self.masks or self.task == "segment"):
             are_corners = bool(self.polygon.any() and (rows.counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
-        if task.masks:
+        if self.masks:
             self._check_outlines()
             self.polygon = np.ones(len(rows), np.bool_)
         self.values = _padded(rows, len(BOX))
@@ -129,40 +158,32 @@ class LabelReader(FolderReader):
         if form.keypoints and form.used > len(BOX):
             points = _padded(rows, form.used)[:, len(BOX) :]
             self.keypoints = points.reshape(len(rows), *form.keypoints)
-        elif task.keypoints and len(rows):
+        elif posed and len(rows):
             message = "rows have no keypoints"
             hint = "write `kpt_shape: [K, D]` into data.yaml, omit --task, or pass --iou-type bbox"
             raise InputError(Problem(*self.location(0), message, hint))
         if self.oriented:
             corners = _padded(rows, CORNERS)
-            if task.keep_corners or not all_axis_aligned(corners[self.polygon]):
+            if keep_corners or not all_axis_aligned(corners[self.polygon]):
                 self.corners = corners
 
-    def _check_without_task(self) -> None:
-        """Raise InputError if track ids may be coordinates, or polygons keypoints.
-
-        Real polygons differ in length.
-        """
-        form, rows = self.form, self.rows
-        if form.scored and form.tracks and form.tracks.keys() <= {"0", "1"}:
-            message = (
-                "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
-            )
-            hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
-            raise InputError(Problem(self.folder.given, "", message, hint))
-        counts = np.flatnonzero(np.bincount(rows.counts))
-        if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS):
+    def _refuse_keypoints(self) -> None:
+        """Raise InputError if polygons may be keypoints: real polygons differ in length."""
+        counts = np.flatnonzero(np.bincount(self.rows.counts)).tolist()
+        if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS) or not self._is_unknown_task:
             return
-        (count,) = counts.tolist()
+        (count,) = counts
         remaining = count - len(BOX)
         keypoints, content = f"[{remaining // 2}, 2]", "rows of keypoints"
         if remaining % 3 == 0 and self.predicted:
             keypoints = "[K, D]"
-        elif remaining % 3 == 0 and np.isin(rows.table(count)[:, 6::3], (0, 1, 2)).all():
+        elif remaining % 3 == 0 and np.isin(self.rows.table(count)[:, 6::3], (0, 1, 2)).all():
             keypoints, content = f"[{remaining // 3}, 3]", "pose labels"
+        elif remaining % 2:
+            return
         message = (
-            f"every row has {count + 1 + form.scored} columns: rows look like {content}, "
-            "but no data.yaml has kpt_shape"
+            f"every row has {count + 1 + (self.score is not None)} columns: rows look like "
+            f"{content}, but no data.yaml has kpt_shape"
         )
         hint = (
             f"write `kpt_shape: {keypoints}` into data.yaml and pass it with --class-names; for "
@@ -190,7 +211,7 @@ class LabelReader(FolderReader):
             shapes.check_mixed(self, self.polygon)
         if not self.as_is:
             reach = None
-            if self.corners is not None or self.task.task == "obb":  # also if all are upright
+            if self.corners is not None or self.task == "obb":  # also if all are upright
                 reach = shapes.PREDICTIONS_REACH if self.predicted else shapes.LABELS_REACH
             shapes.check_fractions(self, box, self.polygon, self.form.box_format, reach)
             if self.keypoints is not None:
@@ -219,7 +240,7 @@ class LabelReader(FolderReader):
         columns |= {"boxes": pixels, "polygons": self._polygons(pixels, size)}
         fields: dict[str, Any] = {}
         constant = {}
-        if self.task.masks:
+        if self.masks:
             masks, self.drawn = shapes.masks_of(self, size, predicted=self.predicted)
             constant = {"masks": masks}
             fields = {"mask": np.arange(len(masks), dtype=np.int32)}
@@ -236,14 +257,14 @@ class LabelReader(FolderReader):
 
     def _polygons(self, pixels: Floats, size: Floats) -> Floats | None:
         """Return the quadrilaterals (N, 8) in pixels; None for boxes, or with ``shapes="bbox"``."""
-        if self.corners is None or self.task.shapes == "bbox":
+        if self.corners is None or self.bounding:
             return None
         polygons = np.where(
             self.polygon[:, None],
             self.corners * np.tile(size, (1, CORNERS // 2)),
             box_polygons(encode_boxes(pixels, "xywh")[0]),
         )
-        if self.task.task is None and not self.as_is:
+        if self.task is None and not self.as_is:
             self._refuse_other_polygons(self.corners, polygons)
         return polygons
 
@@ -260,7 +281,7 @@ class LabelReader(FolderReader):
         wrong &= self.polygon
         count, polygons = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
         if count and too_many(count, polygons):
-            message = f"{count} of {polygons} rows of {9 + self.form.scored} columns {fault}"
+            message = f"{count} of {polygons} rows of {9 + self.predicted} columns {fault}"
             hint = (
                 "for polygons of four corners pass --task segment; for boxes with two keypoints "
                 "write `kpt_shape: [2, 2]` into data.yaml; for oriented boxes pass --task obb"
@@ -292,11 +313,11 @@ class LabelReader(FolderReader):
             message = f"polygons of the {title} are {self.drawn}; {exact}"
             notes += (Note(code, message, len(self.rows), severity="info"),)
         polygons = int(np.count_nonzero(self.polygon))
-        bounding = self.corners is not None and self.task.shapes == "bbox"
-        bounded = bounding or not (self.form.counts or self.oriented or self.task.masks)
-        oriented = self.corners is not None and self.task.task is None and not bounding
+        bounding = self.corners is not None and self.bounding
+        bounded = bounding or not (self.form.counts or self.oriented or self.masks)
+        oriented = self.corners is not None and self.task is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
-        without_scores = self.predicted and not self.form.scored
+        without_scores = self.predicted and self.score is None
         if without_scores:
             tracks = (
                 f"the last column of the {title} is a track id, not a confidence: no AP; for AP, "
@@ -311,7 +332,7 @@ class LabelReader(FolderReader):
             Note(
                 "track-ids",
                 tracks,
-                self.form.tracks.total(),
+                self.tracks,
                 severity="warning" if without_scores else "info",
             ),
             Note("oriented-boxes", corners, polygons if oriented else 0, severity="info"),
@@ -335,6 +356,14 @@ def _rectangles(pixels: Floats) -> Flags:
 def _are_track_ids(values: Floats) -> bool:
     """Return True for whole numbers from 1: Ultralytics' track ids; a confidence is at most 1."""
     return bool((values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all())
+
+
+def _ends(rows: Rows, is_whole_last: Flags, form: YoloForm) -> tuple[Flags, Flags]:
+    """Return masks of the rows that end with a track id, and of those with a confidence."""
+    kind = 2 * rows.counts + is_whole_last
+    ends = [form.ends(k // 2, k % 2 == 1) for k in range(kind.max(initial=0) + 1)]
+    track, confidence = np.array(ends, np.bool_)[kind].T
+    return track, confidence
 
 
 def _padded(rows: Rows, width: int) -> Floats:

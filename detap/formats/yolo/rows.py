@@ -2,20 +2,17 @@
 
 import os
 import re
-from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem
 from detap.formats.options import TASK
 from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
 from detap.io.problems import FaultError
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Floats
 from detap.text_input import is_whole
 
 BOX = ("xc", "yc", "w", "h")
@@ -38,11 +35,11 @@ _AXIS_TOLERANCE = 2e-6
 class YoloForm(LineForm):
     """Normalized ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``.
 
-    `counts` are one or two allowed numbers of coordinates, the first that of those that are used;
-    empty for a box or any polygon. They come from `source`; `hint` is that for another number.
-    `keypoints` is ``kpt_shape``, if rows may have keypoints behind their box. If `contours`,
-    polygons may have one point or two. `tracks` gets track ids, a last column that is not used,
-    unless it `has_tracks` not. Rows of detections (`scored`) may lack the confidence.
+    A line may end with a track id. Lines of any length are read; the flag of a row says that its
+    last number is a whole one, and :meth:`ends` what that is. `counts` are one or two allowed
+    numbers of coordinates, the first that of those that are used; empty for a box or any polygon.
+    They come from `source`; `hint` is that for another number. `keypoints` is ``kpt_shape``, if
+    rows may have keypoints behind their box. If `contours`, polygons may have one point or two.
     """
 
     counts: tuple[int, ...] = ()
@@ -50,8 +47,6 @@ class YoloForm(LineForm):
     hint: str = ""
     keypoints: tuple[int, int] | None = None
     contours: bool = False
-    tracks: Counter[str] = field(default_factory=Counter, compare=False)
-    has_tracks: bool = True
 
     @property
     def used(self) -> int:
@@ -75,125 +70,86 @@ class YoloForm(LineForm):
     @property
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
-        counts = tuple(count + self.scored for count in self.counts or (len(BOX),))
-        if self.scored and len(counts) == 1:
-            counts = (*counts, counts[0] - 1)
-        polygon = 0 if self.counts else self._shortest + self.scored
-        shorter = self._shortest if self.scored and not self.counts else 0
-        return {"counts": counts, "polygon": polygon, "shorter": shorter}
-
-    @property
-    def _shortest(self) -> int:
-        """The minimum number of coordinates of a polygon."""
-        return 2 if self.contours else 6
-
-    def has_confidence(self, numbers: int) -> bool:
-        """Return True if a line of so many numbers has a confidence: coordinates are even."""
-        odd = numbers not in self.counts if self.counts else numbers % 2 == 1
-        return self.scored and odd
-
-    def have_confidence(self, counts: NDArray[np.int64]) -> Flags:
-        """Return a mask of the rows with a confidence, by their numbers (N,)."""
-        known = [*map(self.has_confidence, range(counts.max(initial=0) + 1))]
-        return np.array(known, np.bool_)[counts]
+        return {"counts": ()}
 
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""
-        columns = columns_of(text)
-        if self.has_tracks:
-            columns = self._without_track(columns)
-        has_confidence = self.has_confidence(len(columns) - 1)
-        count = len(columns) - 1 - has_confidence
-        if self.counts and count not in self.counts:
-            raise FaultError(*self._counts_problem(len(columns)))
-        is_shape = count == len(BOX) or (count >= self._shortest and count % 2 == 0)
-        if not self.counts and not is_shape:
-            raise FaultError(*self._shape_problem(len(columns)))
-        self.resolve(columns[0])
-        titles = (*self._titles(count), *("conf",) * has_confidence)
-        return columns[0], numbers_of(titles, columns[1:]), False
+        word, *columns = columns_of(text)
+        if not columns:
+            raise FaultError(self.wrong_length(0), self.hint)
+        self.resolve(word)
+        is_whole_last = is_whole(columns[-1])
+        track, confidence = self.ends(len(columns), is_whole_last)
+        titles = self._titles(len(columns) - track - confidence)
+        titles = (*titles, *("conf",) * confidence, *("the last column",) * len(columns))
+        return word, numbers_of(titles[: len(columns)], columns), is_whole_last
 
-    def _without_track(self, columns: list[str]) -> list[str]:
-        """Return the columns of a line without a track id: a whole number, the last of them."""
-        count = len(columns) - 2 - self.scored
-        is_shape = count in (self.counts or (len(BOX),))
+    def ends(self, numbers: int, is_whole_last: bool) -> tuple[bool, bool]:
+        """Return True for a track id at the end of so many numbers, and for a confidence before.
+
+        The number of coordinates is even.
+        """
+        rest = numbers - 1 - self.scored
+        is_shape = rest in (self.counts or (len(BOX),))
         if self.scored and not self.counts:
-            is_shape |= count >= 6 and count % 2 == 0
+            is_shape |= rest >= 6 and rest % 2 == 0
         elif not self.scored:
-            is_shape &= count == len(BOX)
-        if not is_shape or count + 1 in self.counts or not is_whole(columns[-1]):
-            return columns
-        self.tracks[columns[-1]] += 1
-        return columns[:-1]
+            is_shape &= rest == len(BOX)
+        track = is_whole_last and is_shape and rest + 1 not in self.counts
+        numbers -= track
+        odd = numbers not in self.counts if self.counts else numbers % 2 == 1
+        return track, self.scored and odd
 
-    def _counts_problem(self, count: int) -> tuple[str, str]:
-        expected = [str(n + 1 + self.scored) for n in self.counts]
-        message = f"{has_columns(count)}, expected {' or '.join(expected)}"
-        if self.source:
-            message += f" for {self.source}"
-        if self.scored and str(count - 1) in expected:
-            return f"{message}: is the last column a track id?", "remove the track id"
-        return message, self.hint
+    def allows(self, count: int) -> bool:
+        """Return True if a row may have so many coordinates."""
+        if self.counts:
+            return count in self.counts
+        return count == len(BOX) or (count >= (2 if self.contours else 6) and count % 2 == 0)
 
-    def _shape_problem(self, count: int) -> tuple[str, str]:
-        message = has_columns(count)
-        usage = f"write `{' '.join(self.columns)}`"
-        polygon = f"`class x1 y1 x2 y2 x3 y3 ...{' conf' * self.scored}`"
-        if not self.scored:
-            if count == len(self.columns) + 1:
-                return f"{message}, one more than a box: a confidence (detections?)", usage
-            if count > len(self.columns):
-                hint, keypoints = f"write {polygon}", (count - 5) // 3
-                if keypoints >= 2 and (count - 5) % 3 == 0:
-                    shape = f"`kpt_shape: [{keypoints}, 3]`"
-                    hint += f"; for keypoints, write {shape} into data.yaml"
-                return f"{message}: polygons have an even number of coordinates", hint
-        return f"{message}, expected {len(self.columns)}", f"{usage}, or {polygon}"
+    def wrong_length(self, numbers: int) -> str:
+        """Return the message for a row of another number of numbers."""
+        message, count = has_columns(numbers + 1), numbers + 1
+        if self.counts:
+            expected = [n + 1 + self.scored for n in self.counts]
+            message += f", expected {' or '.join(map(str, expected))} for {self.source}"
+            is_track = self.scored and count - 1 in expected
+            return message + ": is the last column a track id?" * is_track
+        if not self.scored and count == len(self.columns) + 1:
+            return f"{message}, one more than a box: a confidence (detections?)"
+        if not self.scored and count > len(self.columns):
+            return f"{message}: polygons have an even number of coordinates"
+        return f"{message}, expected {len(self.columns)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Options that determine the rows.
-
-    `keep_corners` keeps quadrilaterals that are all upright, for a ground truth that has others.
-    """
-
-    kpt_shape: tuple[int, int] | None
-    as_is: bool
-    keep_corners: bool = False
-    task: str | None = None
-    boxes: str = "cxcywh"
-    masks: bool = False
-    keypoints: bool = False
-    shapes: str = "reject"
-
-    def form(self, resolve: Callable[[str], str], path: str, *, scored: bool) -> YoloForm:
-        """Return the format of lines, as far as given."""
-        columns, boxes = ("class", scored, self.boxes, resolve), len(BOX)
-        if self.kpt_shape is None:
-            if self.task == "pose":
-                hint = (
-                    "write `kpt_shape: [K, D]` into data.yaml (for ground truth in another format, "
-                    "pass --class-names data.yaml)"
-                )
-                raise InputError(Problem(path, "", "unknown number of keypoints", hint))
-            if self.task not in ("detect", "obb"):
-                return YoloForm(*columns, contours=self.masks and scored)
-            counts: tuple[int, ...] = (boxes if self.task == "detect" else CORNERS,)
+def form_of_task(
+    form: YoloForm, task: str | None, kpt_shape: tuple[int, int] | None, path: str
+) -> YoloForm:
+    """Return the format of lines of a task, as far as it or ``kpt_shape`` is given."""
+    if kpt_shape is None:
+        if task == "pose":
+            hint = (
+                "write `kpt_shape: [K, D]` into data.yaml (for ground truth in another format, "
+                "pass --class-names data.yaml)"
+            )
+            raise InputError(Problem(path, "", "unknown number of keypoints", hint))
+        if task in ("detect", "obb"):
+            counts: tuple[int, ...] = (len(BOX) if task == "detect" else CORNERS,)
             hint = "correct the line, or omit --task"
-            return YoloForm(*columns, counts, f"--task {self.task}", hint)
-        shape = f"kpt_shape {[*self.kpt_shape]} in data.yaml"
-        if self.task in ("segment", "obb"):
-            message = f"{shape} means keypoints, but the task is {self.task}"
-            hint = "remove kpt_shape from data.yaml, or omit --task"
-            raise InputError(Problem(path, "", message, hint))
-        counts = (boxes + self.kpt_shape[0] * self.kpt_shape[1],)
-        hint = "correct kpt_shape or the row"
-        if self.task == "detect":
-            counts = boxes, *counts
-        else:
-            hint += "; for boxes without keypoints pass --task detect"
-        return YoloForm(*columns, counts, shape, hint, self.kpt_shape)
+            return replace(form, counts=counts, source=f"--task {task}", hint=hint)
+        polygon = f"`class x1 y1 x2 y2 x3 y3 ...{' conf' * form.scored}`"
+        return replace(form, hint=f"write `{' '.join(form.columns)}`, or {polygon}")
+    shape = f"kpt_shape {[*kpt_shape]} in data.yaml"
+    if task in ("segment", "obb"):
+        message = f"{shape} means keypoints, but the task is {task}"
+        hint = "remove kpt_shape from data.yaml, or omit --task"
+        raise InputError(Problem(path, "", message, hint))
+    counts = (len(BOX) + kpt_shape[0] * kpt_shape[1],)
+    hint = "correct kpt_shape or the row"
+    if task == "detect":
+        counts = (len(BOX), *counts)
+    else:
+        hint += "; for boxes without keypoints pass --task detect"
+    return replace(form, counts=counts, source=shape, hint=hint, keypoints=kpt_shape)
 
 
 def class_number(word: str) -> str:
