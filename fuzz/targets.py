@@ -244,22 +244,27 @@ def voc_xml(data: bytes) -> str:
     """Read an annotation by the scanner and with lxml; compare the latter with ElementTree too."""
     scanned = Scanned(LIMITS.nesting)
     is_scanned = scanned.read(plain_start(data), 0)
-    problems = Problems(20)
-    annotation = read_annotation(data, "x", problems, LIMITS, Attributes(()))
+    problems, added = Problems(20), Scanned(LIMITS.nesting)
+    size = (0.0, 0.0)
+    with problems.collected(file="x"):
+        size, _, _ = read_annotation(data, "x", added, Attributes(()), problems, limits=LIMITS)
     if problems.count:
         check_problems(problems.listed)
         _differ(is_scanned, "the scanner accepts what lxml refuses")
         return "refused"
-    slow = [(name, corners, flag) for name, flag, corners, _ in annotation.objects]
+    slow = _objects_of(added)
     if is_scanned:
-        size = scanned.width, scanned.height
-        rows = Rows.of(scanned, str)
-        columns = zip(rows.name.tolist(), rows.table(4).tolist(), rows.flag.tolist(), strict=True)
-        fast = [(rows.names[word], box, flag) for word, box, flag in columns]
-        _differ(not same(fast, slow), "the readers read different objects")
-        _differ(not same(size, annotation.size), "the readers read different sizes")
+        _differ(not same(_objects_of(scanned), slow), "the readers read different objects")
+        sizes = (scanned.width, scanned.height), size
+        _differ(not same(*sizes), "the readers read different sizes")
     _compare_with_element_tree(data, slow)
     return "valid"
+
+
+def _objects_of(scanned: Scanned) -> list[Any]:
+    rows = Rows.of(scanned, str)
+    columns = zip(rows.name.tolist(), rows.table(4).tolist(), rows.flag.tolist(), strict=True)
+    return [(rows.names[word], box, flag) for word, box, flag in columns]
 
 
 def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:

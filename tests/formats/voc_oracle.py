@@ -7,7 +7,6 @@ from detap.formats.text.reader import Rows
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
-from detap.io.limits import DEFAULT_LIMITS
 from detap.io.problems import Problems
 
 Row = tuple[str, bool, tuple[str, ...]]
@@ -24,20 +23,22 @@ def scan_annotation(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
     if not scanned.read(plain_start(content), 0):
         assert len(scanned) == 0
         return None
-    size = scanned.width, scanned.height
+    return _rows_of(scanned), _hex((scanned.width, scanned.height))
+
+
+def _rows_of(scanned: Annotations) -> list[Row]:
     rows = Rows.of(scanned, str)
     columns = zip(rows.name.tolist(), rows.flag.tolist(), rows.table(4).tolist(), strict=True)
-    return [(rows.names[at], flag, _hex(box)) for at, flag, box in columns], _hex(size)
+    return [(rows.names[at], flag, _hex(box)) for at, flag, box in columns]
 
 
 def read_annotation_by_lxml(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
     """Return the result of lxml, or None on a problem or note."""
-    problems = Problems(1)
-    annotation = read_annotation(content, "a.xml", problems, DEFAULT_LIMITS, Attributes(()))
-    if problems.count or annotation.nested:
-        return None
-    rows = [(name, flag, _hex(corners)) for name, flag, corners, _ in annotation.objects]
-    return rows, _hex(annotation.size)
+    problems, added = Problems(1), Annotations(100)
+    size, nested = (0.0, 0.0), 0
+    with problems.collected():
+        size, nested, _ = read_annotation(content, "a.xml", added, Attributes(()), problems)
+    return None if problems.count or nested else (_rows_of(added), _hex(size))
 
 
 def check_annotation(content: bytes) -> bool:

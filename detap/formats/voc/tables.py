@@ -78,14 +78,12 @@ class AnnotationReader(FolderReader):
             else:
                 from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
 
-                annotation = read_annotation(data, path, self.problems, limits, attributes)
-                for line, each in enumerate(annotation.objects, 1):
-                    name = each.name.encode()
-                    scanned.add(number, line, name, each.corners, each.difficult)
-                    attributes.append(each.attributes)
-                self.sizes[number] = annotation.size
-                self.nested += annotation.nested
-                self.empty += annotation.empty
+                with self.problems.collected(file=path):
+                    self.sizes[number], nested, empty = read_annotation(
+                        data, path, scanned, attributes, self.problems, limits=limits, number=number
+                    )
+                    self.nested += nested
+                    self.empty += empty
             self.check_records(len(scanned))
         self.rows = Rows.of(scanned, str)
 

@@ -3,38 +3,22 @@
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from lxml import etree
 
 from detap.errors import Problem
-from detap.formats.reading.attributes import Attributes, Value
+from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.xml_settings import SAFE
+from detap.formats.text._ragged import RowColumns
 from detap.formats.text.lines import box_fault, looks_like, number_fault
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.problems import Problems
+from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
 _BLANK = " \t\r\n"
+_EXPECTED = "expected an XML annotation"
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
-
-
-class Object(NamedTuple):
-    """The name, difficult flag, corners and attributes of an object."""
-
-    name: str
-    difficult: bool
-    corners: list[float]
-    attributes: tuple[Value, ...]
-
-
-class Annotation(NamedTuple):
-    """Objects, the size of their image (NaN if unknown), and the counts of two notes."""
-
-    objects: list[Object]
-    size: tuple[float, float] = (math.nan, math.nan)
-    nested: int = 0  # objects inside others
-    empty: int = 0  # elements <difficult/> without a value
 
 
 @cache
@@ -43,95 +27,92 @@ def _parser() -> Any:
 
 
 def read_annotation(
-    data: bytes, file: str, problems: Problems, limits: Limits, attributes: Attributes
-) -> Annotation:
-    """Read one XML file with lxml and collect its problems."""
-    root = _parsed(data, file, problems, limits)
-    if root is None:
-        return Annotation([])
+    data: bytes,
+    file: str,
+    rows: RowColumns,
+    attributes: Attributes,
+    problems: Problems,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    number: int = 0,
+) -> tuple[tuple[float, float], int, int]:
+    """Add the objects of one XML file to rows and attributes; collect the problems of objects.
+
+    Return the size of the image, NaN if unknown, and the counts of objects inside others and of
+    empty elements <difficult/>; raise FaultError for another kind of file.
+    """
+    root = _parsed(data, limits)
     objects = [child for child in root if child.tag == "object"]
     if root.find("imagesize") is not None or root.find("object/polygon") is not None:
         message = 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC'
-        problems.add(file, "", message, "export COCO, Pascal VOC or CVAT for images")
-        return Annotation([])
+        raise FaultError(message, "export COCO, Pascal VOC or CVAT for images")
     if not objects and root.tag != "annotation":
         note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
         message = f"not a VOC annotation: the root is <{root.tag}>{note}"
-        problems.add(file, "", message, "expected <annotation>")
+        raise FaultError(message, "expected <annotation>")
     for child in root:
         local = str(child.tag).rpartition("}")[2]
         if child.tag != "object" and local.lower() == "object":
             message = f"unexpected element <{child.tag}>"
             problems.add(file, f"line {child.sourceline}", message, "write <object>")
+    size = math.nan, math.nan
     if rotated := sum(1 for _ in root.iter("robndbox")):
         message = "has <robndbox>, a rotated box of roLabelImg, which VOC lacks"
         hint = "write DOTA text (`cx cy w h angle class 0` a line, --angle-unit radians)"
         problems.add_first_of([Problem(file, "", message, hint)], rotated)
-        return Annotation([])
-    read = (
-        _read_object(element, file, f"object {number}", problems, attributes)
-        for number, element in enumerate(objects, 1)
-    )
-    rows = [row for row in read if row is not None]
+        return size, 0, 0
+    for index, element in enumerate(objects, 1):
+        row = _read_object(element, file, f"object {index}", problems, attributes)
+        if row is not None:
+            rows.add(number, index, *row)
     nested = sum(1 for _ in root.iter("object")) - len(objects) - (root.tag == "object")
     flags = (element.find("difficult") for element in objects)
     empty = sum(1 for flag in flags if flag is not None and not (flag.text or "").strip(_BLANK))
-    size = root.find("size")
-    if size is None:
-        return Annotation(rows, nested=nested, empty=empty)
-    sides = _length(size.find("width")), _length(size.find("height"))
-    return Annotation(rows, sides, nested, empty)
+    if (sides := root.find("size")) is not None:
+        size = _length(sides.find("width")), _length(sides.find("height"))
+    return size, nested, empty
 
 
-def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
-    """Return the root of a safe XML, or None after collecting a problem."""
+def _parsed(data: bytes, limits: Limits) -> Any:
+    """Return the root of a safe XML; raise FaultError for other files."""
     if not data.strip():
-        problems.add(file, "", "is empty", "expected an XML annotation")
-        return None
+        raise FaultError("is empty", _EXPECTED)
     try:
         root = etree.fromstring(data, _parser())
     except etree.XMLSyntaxError as error:
-        appearance = looks_like(data)
-        if appearance and appearance != "XML":
-            problems.add(file, "", f"looks like {appearance}", "expected an XML annotation")
-        else:
-            problems.add(file, f"line {error.lineno}", f"invalid XML: {error.msg}", "correct it")
-        return None
+        kind = looks_like(data)
+        if kind and kind != "XML":
+            raise FaultError(f"looks like {kind}", _EXPECTED) from None
+        message = f"invalid XML: {error.msg}"
+        raise FaultError(message, "correct it", f"line {error.lineno}") from None
     except (ValueError, LookupError) as error:
-        problems.add(file, "", f"invalid XML: {error}", "correct it")
-        return None
-    fault = _unsafe(root, limits)
-    if fault:
-        problems.add(file, "", *fault)
-    return None if fault else root
-
-
-def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
-    """Return the message and hint for an unsafe XML; None if it is safe."""
+        raise FaultError(f"invalid XML: {error}", "correct it") from None
     if root.getroottree().docinfo.internalDTD is not None:
-        return "contains a DOCTYPE, which is not allowed", "remove it"
+        raise FaultError("contains a DOCTYPE, which is not allowed", "remove it")
     if next(root.iter(etree.Entity), None) is not None:
-        return "refers to an entity, which is not allowed", "write its text"
+        raise FaultError("refers to an entity, which is not allowed", "write its text")
     depth = deepest = 0
     for event, _ in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1
         deepest = max(deepest, depth)
     if deepest > limits.nesting:
         message = f"XML is nested {deepest} levels deep, the limit is {limits.nesting}"
-        return message, "raise the limit with --max-nesting"
-    return None
+        raise FaultError(message, "raise the limit with --max-nesting")
+    return root
 
 
 def element_text(data: bytes, file: str, path: str) -> str | None:
     """Return the text of an annotation's element, such as ``source/database``, or None."""
-    problems = Problems(DEFAULT_LIMITS.problems)
-    root = _parsed(data, file, problems, DEFAULT_LIMITS)
+    problems = Problems(1, file)
+    element = None
+    with problems.collected():
+        element = _parsed(data, DEFAULT_LIMITS)
     problems.raise_any()
     for name in path.split("/"):
-        root = next((child for child in root if child.tag == name), None)
-        if root is None:
+        element = next((child for child in element if child.tag == name), None)
+        if element is None:
             return None
-    return (root.text or "").strip() or None
+    return (element.text or "").strip() or None
 
 
 def _length(element: Any) -> float:
@@ -148,8 +129,8 @@ _Add = Callable[[Any, str, str], None]
 
 def _read_object(
     element: Any, file: str, location: str, problems: Problems, attributes: Attributes
-) -> Object | None:
-    """Read an object; None after collecting its problems."""
+) -> tuple[bytes, list[float], bool] | None:
+    """Return the name, the corners and the flag of an object; None after collecting problems."""
     before = problems.count
 
     def add(faulty: Any, message: str, hint: str) -> None:
@@ -166,7 +147,8 @@ def _read_object(
         add(element, fault, "correct the box")
     if problems.count > before or name is None or values is None:
         return None
-    return Object(name, difficult == "1", values, attributes.values(element.findtext))
+    attributes.append(attributes.values(element.findtext))
+    return name.encode(), values, difficult == "1"
 
 
 def _child(element: Any, tag: str, add: _Add, *, required: bool) -> Any:
