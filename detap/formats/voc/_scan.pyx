@@ -5,19 +5,24 @@ attributes, and text in UTF-8, perhaps with ``&amp;``. The reader uses lxml for 
 else, or an unexpected object. So the checks below must be at least as strict as XML.
 """
 
-from libc.math cimport NAN, isfinite, isnan
+from libc.math cimport NAN, isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, strlen
 
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
-from detap.formats.reading._names cimport Names, names_find
+from detap.formats.reading._names cimport names_find
 from detap.formats.text._ragged cimport RowColumns, scan_number
 from detap.tables._columns cimport put_number
+
+
+cdef extern from "Python.h":
+    int PyOS_strnicmp(const char *one, const char *other, Py_ssize_t length) nogil
 
 
 cdef enum:
     DEEPEST = 32
     LONGEST_NAME = 1000     # libxml2's own limit is larger
+    ROLES = 13
 
 
 cdef enum Role:
@@ -37,12 +42,20 @@ cdef enum Role:
     HEIGHT
 
 
-cdef struct Object:
-    # The current object: its elements so far (bits by role), and their values.
-    int seen
-    int32_t name
-    bint difficult
-    double[4] corners
+ctypedef const char *Tag
+
+cdef Tag[ROLES] TAGS = [
+    b"", b"annotation", b"object", b"bndbox", b"size", b"name", b"difficult", b"xmin", b"ymin",
+    b"xmax", b"ymax", b"width", b"height",
+]
+cdef Role[ROLES] PARENTS = [
+    ROOT, IGNORED, ROOT, OBJECT, ROOT, OBJECT, OBJECT, BOX, BOX, BOX, BOX, SIZE, SIZE,
+]
+cdef int OF_IMAGE = 1 << <int>SIZE | 1 << <int>WIDTH | 1 << <int>HEIGHT
+cdef int REQUIRED = (
+    1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
+    | 1 << <int>YMAX
+)
 
 
 cdef struct Open:
@@ -52,44 +65,11 @@ cdef struct Open:
     Role role
 
 
-cdef bint _is_object_miswritten(const char *tag, size_t length) noexcept nogil:
-    """Return True if a tag is "object" except for its case."""
-    cdef int i
-    cdef char[6] lower
-    if length != 6:
-        return False
-    for i in range(6):
-        lower[i] = tag[i] | 32
-    return memcmp(lower, b"object", 6) == 0
-
-
 cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
-    if parent == ROOT:
-        if is_word(tag, length, b"object", 6):
-            return OBJECT
-        if is_word(tag, length, b"size", 4):
-            return SIZE
-    elif parent == OBJECT:
-        if is_word(tag, length, b"name", 4):
-            return NAME
-        if is_word(tag, length, b"bndbox", 6):
-            return BOX
-        if is_word(tag, length, b"difficult", 9):
-            return DIFFICULT
-    elif parent == BOX and length == 4:
-        if memcmp(tag, b"xmin", 4) == 0:
-            return XMIN
-        if memcmp(tag, b"ymin", 4) == 0:
-            return YMIN
-        if memcmp(tag, b"xmax", 4) == 0:
-            return XMAX
-        if memcmp(tag, b"ymax", 4) == 0:
-            return YMAX
-    elif parent == SIZE:
-        if is_word(tag, length, b"width", 5):
-            return WIDTH
-        if is_word(tag, length, b"height", 6):
-            return HEIGHT
+    cdef int role
+    for role in range(OBJECT, ROLES):
+        if PARENTS[role] == parent and is_word(tag, length, TAGS[role], strlen(TAGS[role])):
+            return <Role>role
     return IGNORED
 
 
@@ -145,46 +125,6 @@ cdef const char *_skip_name(const char *at, const char *end) noexcept nogil:
     return at if at - start <= LONGEST_NAME else NULL
 
 
-cdef bint _take_text(
-    Role role, const char *at, const char *end, Object *current, double *size, Names *names
-) noexcept nogil:
-    """Take the text of a text-only element; False if it is unexpected."""
-    cdef int i
-    cdef const char *stop
-    cdef double value
-    cdef int bit = 1 << <int>role
-    at = _skip_blanks(at, end)
-    while end > at and _is_blank((end - 1)[0]):
-        end -= 1
-    if at == end:
-        return False
-    if role == NAME:
-        for i in range(end - at):
-            if <uint8_t>at[i] < 32 or at[i] == c'&':
-                return False
-        current.name = names_find(names, at, end - at, True)
-        if current.name < 0:
-            return False
-    elif role == DIFFICULT:
-        if end - at != 1 or not (at[0] == c'0' or at[0] == c'1'):
-            return False
-        current.difficult = at[0] == c'1'
-    else:
-        if not scan_number(at, end, &stop, &value) or stop != end:
-            return False
-        if role == WIDTH or role == HEIGHT:
-            # Irregular: duplicate, or 0, which some tools write for unknown.
-            if not isnan(size[role - WIDTH]) or value <= 0:
-                return False
-            size[role - WIDTH] = value
-            return True
-        current.corners[role - XMIN] = value
-    if current.seen & bit:
-        return False
-    current.seen |= bit
-    return True
-
-
 cdef class Annotations(RowColumns):
     """The objects of the files read so far; the line of a row is its number in the file, from 1.
 
@@ -200,61 +140,87 @@ cdef class Annotations(RowColumns):
     """
 
     cdef int deepest
-    cdef double[2] size
+    cdef readonly double width, height
     cdef Py_ssize_t first   # row of the file
+    # The elements of the file and of the current object so far (bits by role), and their values.
+    cdef int seen
+    cdef int32_t name
+    cdef bint difficult
+    cdef double[4] corners
 
     def __cinit__(self, int nesting):
         self.deepest = min(nesting, DEEPEST)
-
-    @property
-    def width(self) -> float:
-        return self.size[0]
-
-    @property
-    def height(self) -> float:
-        return self.size[1]
 
     def read(self, bytes data, int32_t file) -> bool:
         """Append the objects of a regular file; return False for others, and append nothing."""
         cdef const char *at = data
         self.first = self.rows.count
-        self.size[0] = self.size[1] = NAN
+        self.width = self.height = NAN
+        self.seen = 0
         if self.scan(at, at + len(data), file):
             return True
         self.cut(self.first)
         return False
 
-    cdef bint take_object(self, const Object *current, int32_t file) noexcept nogil:
+    cdef bint is_repeated(self, Role role) noexcept nogil:
+        """Return True if the file or the current object has had such an element."""
+        cdef int bit = 1 << <int>role
+        cdef bint repeated = self.seen & bit
+        self.seen |= bit
+        return repeated
+
+    cdef bint take_text(self, Role role, const char *at, const char *end) noexcept nogil:
+        """Take the text of a text-only element; False if it is unexpected."""
+        cdef int i
+        cdef const char *stop
+        cdef double value
+        at = _skip_blanks(at, end)
+        while end > at and _is_blank((end - 1)[0]):
+            end -= 1
+        if at == end or self.is_repeated(role):
+            return False
+        if role == NAME:
+            for i in range(end - at):
+                if <uint8_t>at[i] < 32 or at[i] == c'&':
+                    return False
+            self.name = names_find(&self.words, at, end - at, True)
+            return self.name >= 0
+        if role == DIFFICULT:
+            self.difficult = at[0] == c'1'
+            return end - at == 1 and (self.difficult or at[0] == c'0')
+        if not scan_number(at, end, &stop, &value) or stop != end:
+            return False
+        if role < WIDTH:
+            self.corners[role - XMIN] = value
+            return True
+        if role == WIDTH:
+            self.width = value
+        else:
+            self.height = value
+        return value > 0    # some tools write 0 for unknown
+
+    cdef bint take_object(self, int32_t file) noexcept nogil:
         """Append a complete object; False if it is unexpected."""
         cdef int i
-        cdef int required = (
-            1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
-            | 1 << <int>YMAX
-        )
-        cdef double width = current.corners[2] - current.corners[0]
-        cdef double height = current.corners[3] - current.corners[1]
-        if current.seen & required != required or not isfinite(width * height):
+        cdef double width = self.corners[2] - self.corners[0]
+        cdef double height = self.corners[3] - self.corners[1]
+        if self.seen & REQUIRED != REQUIRED or not isfinite(width * height):
             return False
         for i in range(4):
-            if not put_number(&self.numbers, current.corners[i]):
+            if not put_number(&self.numbers, self.corners[i]):
                 return False
         return self.end_row(
-            file, <int32_t>(self.rows.count - self.first + 1), current.name, current.difficult
+            file, <int32_t>(self.rows.count - self.first + 1), self.name, self.difficult
         )
 
     cdef bint scan(self, const char *at, const char *end, int32_t file) noexcept nogil:
         """Append the objects of one file and set the image's size; False to fall back."""
         cdef Open[DEEPEST] stack
-        cdef Object current
         cdef int depth = 0
-        cdef bint sized = False
         cdef Role role
         cdef const char *tag
         cdef const char *text = NULL
         cdef size_t length
-        current.seen = 0
-        current.name = 0
-        current.difficult = False
         at = _skip_blanks(at, end)
         while True:
             # Now `at` is at a "<", or at what should be one.
@@ -264,12 +230,11 @@ cdef class Annotations(RowColumns):
             if at[0] == c'/':
                 if depth == 0:
                     return False
-                tag = at + 1
-                length = stack[depth - 1].length
-                if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
+                depth -= 1
+                role, length, tag = stack[depth].role, stack[depth].length, at + 1
+                if <size_t>(end - tag) <= length or memcmp(tag, stack[depth].tag, length) != 0:
                     return False
-                role = stack[depth - 1].role
-                if role >= NAME and not _take_text(role, text, at - 1, &current, self.size, &self.words):
+                if role >= NAME and not self.take_text(role, text, at - 1):
                     return False
                 at = _skip_blanks(tag + length, end)
                 if at == end or at[0] != c'>':
@@ -286,33 +251,24 @@ cdef class Annotations(RowColumns):
                     if not is_word(tag, length, b"annotation", 10):
                         return False
                 else:
-                    if stack[depth - 1].role >= NAME:
-                        return False
                     role = _role(stack[depth - 1].role, tag, length)
-                    if role != OBJECT and _is_object_miswritten(tag, length):
+                    if stack[depth - 1].role >= NAME or (
+                        role != OBJECT and length == 6 and PyOS_strnicmp(tag, b"object", 6) == 0
+                    ):
                         return False
                 at = _skip_blanks(at, end)
                 if at == end:
                     return False
                 if role == OBJECT:
-                    current.seen = 0
-                    current.difficult = False
-                elif role == BOX:
-                    if current.seen & 1 << <int>BOX:
-                        return False
-                    current.seen |= 1 << <int>BOX
-                elif role == SIZE:
-                    if sized:
-                        return False
-                    sized = True
+                    self.seen &= OF_IMAGE
+                    self.difficult = False
+                elif (role == BOX or role == SIZE) and self.is_repeated(role):
+                    return False
                 if at[0] == c'>':
-                    at += 1
-                    stack[depth].tag = tag
-                    stack[depth].length = length
-                    stack[depth].role = role
+                    stack[depth] = Open(tag, length, role)
                     depth += 1
-                    text = at
-                    at = _skip_text(at, end)
+                    text = at + 1
+                    at = _skip_text(text, end)
                     if at == NULL:
                         return False
                     continue
@@ -320,10 +276,8 @@ cdef class Annotations(RowColumns):
                 if end - at < 2 or at[0] != c'/' or at[1] != c'>' or role >= NAME or depth == 0:
                     return False
                 at += 2
-                depth += 1
             # An element has ended.
-            depth -= 1
-            if role == OBJECT and not self.take_object(&current, file):
+            if role == OBJECT and not self.take_object(file):
                 return False
             if depth == 0:
                 return _skip_blanks(at, end) == end
