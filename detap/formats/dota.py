@@ -8,8 +8,7 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,19 +27,11 @@ from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import ClassOfFile, class_of_stem, read_class_files
 from detap.formats.text.folder import detections_folder, first_folder
-from detap.formats.text.lines import (
-    Line,
-    LineForm,
-    are_numbers,
-    columns_of,
-    has_columns,
-    numbers_of,
-)
+from detap.formats.text.lines import LineForm, are_numbers
 from detap.formats.text.reader import FolderReader, first_words
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 from detap.text_input import quote
 
@@ -52,69 +43,32 @@ _HEAD = (b"imagesource:", b"gsd:")
 """Beginnings of the header lines of label files."""
 
 
-@dataclass(frozen=True, slots=True)
 class DotaForm(LineForm):
-    """Lines with a quadrilateral.
-
-    `box_format` is "polygon", or the unit of the angle of a rotated box.
-    """
-
-    checks_boxes = False  # but in columns
-
-    @property
-    def shape(self) -> tuple[str, ...]:
-        """The titles of the columns of the quadrilateral."""
-        return _CORNERS if self.box_format == "polygon" else _ROTATED
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The titles of the columns."""
-        if self.scored:
-            return ("image", "score", *self.shape)
-        return (*self.shape, "class", "difficult")
-
-    @property
-    def width(self) -> int:
-        """Numbers per line."""
-        return len(self.shape) + self.scored
-
-    @property
-    def regular(self) -> dict[str, Any]:
-        """The arguments of `RaggedLines` for these lines."""
-        if self.scored:
-            return {"counts": (self.width, self.width - 1)}
-        return {"counts": (self.width,), "lead": self.width, "last": (b"0", b"1")}
+    """Lines with a quadrilateral."""
 
     def prepared(self, data: bytes) -> bytes:
         """Return a file's content with blank lines in place of its header."""
-        data = data.removeprefix(BYTE_ORDER_MARK)
-        return data if self.scored else without_head(data)
-
-    def read_line(self, text: str) -> Line:
-        """Read a line, or raise FaultError."""
-        if self.scored:
-            return LineForm.read_line(self, text)
-        columns, expected, width = columns_of(text), len(self.columns), len(self.shape)
-        if len(columns) not in (expected - 1, expected):
-            raise FaultError(*self.wrong_count(columns))
-        difficult = columns[width + 1] if len(columns) == expected else "0"
-        if difficult not in {"0", "1"}:
-            message = f"difficult is {quote(difficult)}, expected 0 or 1"
-            raise FaultError(message, f"write `{' '.join(self.columns)}`")
-        return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
+        return super().prepared(data) if self.scored else without_head(data)
 
     def wrong_count(self, columns: list[str]) -> tuple[str, str]:
         """Return the message and hint for a wrong number of columns."""
-        width, count = len(self.columns), len(columns)
-        expected = f"{width}" if self.scored else f"{width} (or {width - 1} without difficult)"
-        message = f"{has_columns(count)}, expected {expected}"
-        hint = f"write `{' '.join(self.columns)}`"
-        if self.box_format == "polygon" and count in (width - 3, width - 4):
+        message, hint = super().wrong_count(columns)
+        if self.last and len(columns) == len(self.columns) + 1:
+            message = f"difficult is {quote(columns[-1])}, expected 0 or 1"
+        elif "angle" not in self.titles and len(columns) in (6, 7):
             message += ": it may contain rotated boxes of five numbers"
             hint += ", or give the unit of the angle with --angle-unit"
-        elif any("," in column for column in columns):
-            hint += ", separated by spaces"
         return message, hint
+
+
+def dota_form(
+    angle_unit: str | None, *, scored: bool, resolve: Callable[[str], str] = str
+) -> DotaForm:
+    """Return the columns of labels or results; `angle_unit` is that of rotated boxes."""
+    shape, unit = (_CORNERS, "polygon") if angle_unit is None else (_ROTATED, angle_unit)
+    if scored:
+        return DotaForm("image", True, unit, resolve, ("score", *shape))
+    return DotaForm("class", False, unit, resolve, shape, len(shape), ("0", "1"))
 
 
 def without_head(data: bytes) -> bytes:
@@ -149,7 +103,7 @@ def read_ground_truth(
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read DOTA labels: one text file per image; lines with too few columns are errors."""
-    form = DotaForm("class", False, angle_unit or "polygon", str)
+    form = dota_form(angle_unit, scored=False)
     folder = first_folder(os.fspath(path), _LABELS, "DOTA's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
     rows = reader.read(form)
@@ -176,16 +130,16 @@ def read_detections(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class, with scores or without."""
-    box_format = angle_unit or "polygon"
     folder = detections_folder(os.fspath(path))
     reader = FolderReader(folder, as_is, limits)
     class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
-    form = DotaForm("image", True, box_format, str)
+    form = dota_form(angle_unit, scored=True)
     image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
     values = reader.scored_values()
-    reader.raise_problems(_faults(values[:, 1:], box_format))
-    polygons = _polygons(values[:, 1:], box_format)
+    shapes_, unit = values[:, 1:], form.box_format
+    reader.raise_problems(_faults(shapes_, unit))
+    polygons = _polygons(shapes_, unit)
     return reader.detections(
         ground_truth,
         rows.file,
@@ -193,7 +147,7 @@ def read_detections(
         notes=(
             classes_without_file(ground_truth, classes),
             files_skipped(folder.skipped, "detections"),
-            *_notes(polygons, "detections", values[:, 1:], box_format),
+            *_notes(polygons, "detections", shapes_, unit),
         ),
         images=ground_truth.images,
         image=image,

@@ -8,7 +8,6 @@ for autonomous driving? The KITTI vision benchmark suite, CVPR 2012.
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -39,7 +38,7 @@ _LABELS = (os.path.join("training", "label_2"), "label_2", "")
 _RESULTS = ("data", "")
 """Sub-folders that may contain the files."""
 
-_COLUMNS = ("type", "truncated", "occluded", "alpha", *CORNERS, "h", "w", "l", "x", "y", "z", "ry")
+_COLUMNS = ("truncated", "occluded", "alpha", *CORNERS, "h", "w", "l", "x", "y", "z", "ry")
 _TRUNCATED, _OCCLUDED, _ALPHA, _BOX, _SCORE = 0, 1, 2, slice(3, 7), 14
 """Indices into the numbers of a line."""
 
@@ -51,21 +50,9 @@ _TYPES = (
 """KITTI's types; other data sets have others."""
 
 
-@dataclass(frozen=True, slots=True)
-class KittiForm(LineForm):
-    """Lines of ``type truncated occluded alpha x1 y1 x2 y2 h w l x y z ry [score]``."""
-
-    checks_boxes = False  # but in columns
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The titles of the columns."""
-        return _COLUMNS + ("score",) * self.scored
-
-    @property
-    def regular(self) -> dict[str, Any]:
-        """The arguments of `RaggedLines` for these lines."""
-        return {"counts": (self.width, self.width - self.scored)}
+def kitti_form(boxes: str, *, scored: bool) -> LineForm:
+    """Return the columns ``type truncated occluded alpha x1 y1 x2 y2 h w l x y z ry [score]``."""
+    return LineForm("type", scored, boxes, str, _COLUMNS + ("score",) * scored)
 
 
 def read_ground_truth(
@@ -147,7 +134,7 @@ def _one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
 
 def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floats]:
     """Return the rows and their numbers (N, 14 or 15); raise InputError for invalid ones."""
-    form = KittiForm("type", scored, boxes, str)
+    form = kitti_form(boxes, scored=scored)
     rows = reader.read(form)
     values = reader.scored_values(_SCORE) if scored else rows.table(form.width)
     corners, area = encode_boxes(values[:, _BOX], boxes)

@@ -124,7 +124,7 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (f"{SHIP}", "has 8 columns, expected 10 (or 9 without difficult)"),
+        (f"{SHIP}", "has 8 columns, expected 9; write `x1 y1 x2 y2 x3 y3 x4 y4 class [difficult]`"),
         ("0 0 10 0 10 10 0 ship 0", "y4 'ship' is not a number"),
         (f"{SHIP} ship 0 1", "has 11 columns"),
         (f"{SHIP} ship 2", "difficult is '2', expected 0 or 1"),

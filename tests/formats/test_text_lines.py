@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detap.formats.dota import DotaForm
-from detap.formats.kitti import KittiForm
+from detap.formats.dota import dota_form
+from detap.formats.kitti import kitti_form
 from detap.formats.text import reader
 from detap.formats.text.lines import LineForm, plain_lines
 from detap.formats.text.reader import Rows
@@ -34,20 +34,20 @@ def class_number(word: str) -> str:
 
 
 def yolo(counts: tuple[int, ...] = (), *, scored: bool, **options: Any) -> YoloForm:
-    return YoloForm("class", scored, "cxcywh", class_number, counts, **options)
+    return YoloForm("class", scored, "cxcywh", class_number, counts=counts, **options)
 
 
 FORMS: dict[str, LineForm] = {
     "VOC class file": LineForm("image", True, "xyxy", image),
     "VOC image file": LineForm("class", True, "xywh", str),
-    "VOC labels": LineForm("class", False, "xyxy", str),
-    "VOC labels as xywh": LineForm("class", False, "xywh", str),
-    "KITTI labels": KittiForm("type", False, "xyxy", str),
-    "KITTI results": KittiForm("type", True, "xyxy", str),
-    "DOTA labels": DotaForm("class", False, "polygon", str),
-    "DOTA results": DotaForm("image", True, "polygon", image),
-    "DOTA rotated labels": DotaForm("class", False, "degrees", str),
-    "DOTA rotated results": DotaForm("image", True, "radians", image),
+    "VOC labels": LineForm("class", False, "xyxy", str, last=("", "difficult")),
+    "VOC labels as xywh": LineForm("class", False, "xywh", str, last=("", "difficult")),
+    "KITTI labels": kitti_form("xyxy", scored=False),
+    "KITTI results": kitti_form("xyxy", scored=True),
+    "DOTA labels": dota_form(None, scored=False),
+    "DOTA results": dota_form(None, scored=True, resolve=image),
+    "DOTA rotated labels": dota_form("degrees", scored=False),
+    "DOTA rotated results": dota_form("radians", scored=True, resolve=image),
     "YOLO labels": yolo(scored=False),
     "YOLO predictions": yolo(scored=True),
     "YOLO pose labels": yolo((13,), scored=False, keypoints=(3, 3)),
@@ -81,8 +81,8 @@ def lines(draw: st.DrawFn, form: LineForm) -> str:
     counts += [count + 1 for count in counts[:1]]
     for _ in range(draw(st.integers(0, 5))):
         columns = [draw(numbers) for _ in range(draw(st.sampled_from(counts)))]
-        columns.insert(regular.get("lead", 0), draw(st.sampled_from(WORDS[form.key])))
-        if "last" in regular and draw(st.booleans()):
+        columns.insert(form.lead, draw(st.sampled_from(WORDS[form.key])))
+        if form.last and draw(st.booleans()):
             columns.append(draw(st.sampled_from(["difficult", "0", "1", "2"])))
         margin = draw(st.sampled_from(["", " ", "\t"]))
         end = draw(st.sampled_from(["\n", "\r\n", "\n\n", " \n \n"]))
@@ -156,8 +156,8 @@ def test_files_equal_their_lines_read_one_by_one(name: str, data: st.DataObject)
     for file, line, _, flag, values in listed(rows):
         text = contents[file].split(b"\n")[line - 1].removeprefix(b"\xef\xbb\xbf").decode()
         columns = re.split(r"[ \t]+", text.removesuffix("\r").strip(" \t"))
-        columns.pop(form.regular.get("lead", 0))
-        if "last" in form.regular and len(columns) > form.width:
+        columns.pop(form.lead)
+        if form.last and len(columns) > form.width:
             assert flag == (columns.pop() in {"difficult", "1"})
         if isinstance(form, YoloForm):
             assert flag == columns[-1].isdecimal()
@@ -213,7 +213,7 @@ def resolve(word: str) -> str:
 
 
 SCORED = LineForm("image", True, "xyxy", resolve)
-TRUTH = LineForm("class", False, "xyxy", resolve)
+TRUTH = LineForm("class", False, "xyxy", resolve, last=("", "difficult"))
 ProblemRows = list[tuple[str, str, str]]
 
 

@@ -377,7 +377,8 @@ XYWH = {
     "area": ("dog 1 2 1e200 1e200", "box area overflows; correct the box"),
     "detections": (
         "dog .5 1 2 3 4",
-        "has 6 columns, expected 5: has a score (detections?); write `class x y width height`",
+        "has 6 columns, expected 5: has a score (detections?); write `class x y width height "
+        "[difficult]`",
     ),
     "far corner below": ("dog 0 1e308 1 1e308", "box corner overflows; correct the box"),
     "two words": (
@@ -387,7 +388,7 @@ XYWH = {
     ),
     "another word": (
         "dog 1 2 3 4 hard",
-        "has 6 columns, expected 5; write `class x y width height`",
+        "has 6 columns, expected 5; write `class x y width height [difficult]`",
     ),
 }
 

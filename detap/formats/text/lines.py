@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from detap.formats.by_name.problems import CORNERS
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
@@ -58,24 +58,28 @@ Line = tuple[str, list[float], bool]
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """The columns of a line: here ``<key> [score]`` and a box.
+    """The columns of a line: a word and numbers, ``<key> [score]`` and a box unless given.
 
-    `key` is the title of the column of the word. `resolve` returns the name for a word, or raises
-    :class:`FaultError`. Lines of detections (`scored`) may lack the score.
+    `key` is the title of the column of the word, behind `lead` numbers. `resolve` returns the name
+    for a word, or raises :class:`FaultError`. Lines of detections (`scored`) may lack the score.
+    `titles` are those of the numbers, if they are more than a box, which then is not checked here.
+    A line may end with one of the words `last`: the one that clears the flag, or sets it.
     """
 
     key: str
     scored: bool
     box_format: str
     resolve: Callable[[str], str]
-    checks_boxes: ClassVar[bool] = True
-    """True if lines are refused whose last four numbers are no box."""
+    titles: tuple[str, ...] = ()
+    lead: int = 0
+    last: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The titles of the columns."""
         box = XYWH if self.box_format == "xywh" else CORNERS
-        return (self.key, *(("score",) if self.scored else ()), *box)
+        titles = self.titles or (*("score",) * self.scored, *box)
+        return (*titles[: self.lead], self.key, *titles[self.lead :])
 
     @property
     def width(self) -> int:
@@ -85,9 +89,8 @@ class LineForm:
     @property
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
-        if self.scored:
-            return {"counts": (self.width, self.width - 1)}
-        return {"counts": (self.width,), "last": (b"", b"difficult")}
+        last = tuple(word.encode() for word in self.last)
+        return {"counts": (self.width, self.width - self.scored), "lead": self.lead, "last": last}
 
     def prepared(self, data: bytes) -> bytes:
         """Return a file's content with blank lines in place of its header."""
@@ -98,23 +101,24 @@ class LineForm:
         columns, titles = columns_of(text), self.columns
         if self.scored and len(columns) == len(titles) - 1:
             titles = tuple(title for title in titles if title != "score")
-        expected = len(titles)
-        has_flag = columns[expected:] == ["difficult"] and "last" in self.regular
-        if len(columns) != expected + has_flag:
+        flags = [self.last.index(word) for word in columns[len(titles) :] if word in self.last]
+        if len(columns) != len(titles) + len(flags[:1]):
             raise FaultError(*self.wrong_count(columns))
         if spaced := self.spaced_name(columns):
             raise FaultError(*spaced)
-        self.resolve(columns[0])
-        values = numbers_of(titles[1:], columns[1:expected])
-        if self.checks_boxes and (fault := box_fault(values[-4:], self.box_format)):
+        self.resolve(columns[self.lead])
+        pairs = [*zip(titles, columns, strict=False)]
+        word = pairs.pop(self.lead)[1]
+        values = [number_of(*pair) for pair in pairs]
+        if not self.titles and (fault := box_fault(values[-4:], self.box_format)):
             raise FaultError(fault, "correct the box")
-        return columns[0], values, has_flag
+        return word, values, flags == [1]
 
     def wrong_count(self, columns: list[str]) -> tuple[str, str]:
         """Return the message and hint for a wrong number of columns."""
         expected = len(self.columns)
         message = f"{has_columns(len(columns))}, expected {expected}"
-        hint = f"write `{' '.join(self.columns)}`"
+        hint = f"write `{' '.join(self.columns)}{' [difficult]' if self.last else ''}`"
         numbers = are_numbers(columns)
         if any("," in column or ";" in column for column in columns):
             hint += ", separated by spaces"

@@ -131,7 +131,7 @@ def read_ground_truth(
         columns = {"nested": reader.nested, "sizes": reader.sizes, "extra": extra.columns()}
         columns["notes"] = nonzero_notes(empty)
     else:
-        reader.read(LineForm("class", False, boxes, names.resolve))
+        reader.read(LineForm("class", False, boxes, names.resolve, last=("", "difficult")))
         columns = {"sources": names.source()}
     reader.problems.raise_any()
     rows = reader.rows
