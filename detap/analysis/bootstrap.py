@@ -88,10 +88,6 @@ class Resampled(Brief):
     overall: dict[str, Draws]  # mean over the classes with ground truth in the resample
     by_class: dict[str, Draws]  # NaN for classes without ground truth in the resample
 
-    def __or__(self, other: "Resampled") -> "Resampled":
-        """Return the metrics of both, in the same resamples."""
-        return Resampled(self.overall | other.overall, self.by_class | other.by_class)
-
     def of(self, name: str, label: int | None = None) -> Draws:
         """Return a metric, or that of a class."""
         if label is None:
@@ -157,22 +153,16 @@ def paired_resamples(
     *,
     resamples: int = 1000,
     seed: int = 0,
-    known: PairedResamples | None = None,
     threads: int | None = None,
 ) -> PairedResamples:
     """Compute metrics of two results, by default the summary, in the same resamples of images."""
     if names is None:
         names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
-    if known is None or (known.resamples, known.seed) != (resamples, seed):
-        known = PairedResamples(Resampled({}, {}), Resampled({}, {}), resamples, seed)
-    missing = [name for name in names if name not in known.first.overall]
-    if names and not missing:
-        return known
     weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
     before, after = (
-        resampled(result, weights, missing, threads=threads) for result in (first, second)
+        resampled(result, weights, names, threads=threads) for result in (first, second)
     )
-    return PairedResamples(known.first | before, known.second | after, resamples, seed)
+    return PairedResamples(before, after, resamples, seed)
 
 
 def standard_error(spread: Floats) -> float:

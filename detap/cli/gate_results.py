@@ -8,7 +8,7 @@ from typing import Any
 from detap.cli.gates import Gates
 from detap.cli.inputs import Evaluated
 from detap.errors import Note
-from detap.gates.detection import ImageResamples, Scored
+from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
 from detap.report.model import PageSource, Report
 from detap.report.sections.gates import gate_blocks
@@ -43,13 +43,11 @@ def with_gate_results(
     )
     if gate_results.intervals:
         report = with_intervals(report, gate_results.intervals)
-    drawn = gate_results.resampled
     page_source = PageSource(
         evaluated.result,
         before=evaluated.baseline,
         record=gates.baseline and gates.baseline.record,
         earlier=gates.baseline_detections or (gates.baseline.path if gates.baseline else ""),
-        resamples=drawn.pair if isinstance(drawn, ImageResamples) else None,
     )
     report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
     return gate_results.problems, replace(report, page_source=page_source)

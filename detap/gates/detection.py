@@ -9,7 +9,6 @@ from typing import Any
 from detap import metrics
 from detap.analysis.bootstrap import (
     Draws,
-    PairedResamples,
     Resampled,
     draw_weights,
     paired_resamples,
@@ -166,7 +165,6 @@ class ImageResamples(Resamples):
 
     def __init__(self, current: Scored, baseline: Scored | None, config: GateConfig) -> None:
         super().__init__(config, paired=baseline is not None)
-        self.pair: PairedResamples | None = None  # of all images
         self._current, self._metrics = current, current.metrics()
         self._spec_of = partial(_spec_of, self._metrics, current.overall.protocol)
         self._resampled: dict[str | None, tuple[Resampled | None, Resampled]] = {}
@@ -184,8 +182,6 @@ class ImageResamples(Resamples):
                 before, after, names, resamples=count, seed=seed, threads=threads
             )
             self._resampled[tag] = pair.first, pair.second
-            if tag is None:
-                self.pair = pair
 
     def _names_by_slice(self, config: GateConfig) -> dict[str | None, list[str]]:
         """Return the metrics to resample by slice: those with limits, else the primary metric."""

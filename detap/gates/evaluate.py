@@ -67,7 +67,6 @@ class GateResults:
     power: PowerAnalysis | None = None
     # Of the metrics, if requested: of all images (None) and of each slice.
     intervals: Mapping[str | None, MetricIntervals] = field(default_factory=dict)
-    resampled: Resamples | None = None
 
     @property
     def failed(self) -> bool:
@@ -116,9 +115,7 @@ def evaluate_gates(
     gates = check_drops(config.limits, values=values)
     check_direction(config.limits, metrics, config.option_names)
     power = None if resampled is None else power_analysis(gates, metrics, resampled, config)
-    results = GateResults(
-        power=power, intervals={} if values is None else values.of_slices, resampled=resampled
-    )
+    results = GateResults(power=power, intervals={} if values is None else values.of_slices)
     if not gates:
         return results
     notes: list[Note] = []

@@ -114,7 +114,6 @@ class PageSource:
     before: Result | None = None  # of an earlier detector on the same ground truth
     record: Mapping[str, Any] | None = None  # an earlier JSON report
     earlier: str = ""  # the name of the earlier detector or report
-    resamples: Any = None  # `PairedResamples` of both detectors, drawn for gates
     pictures: ImageFolder | None = None
     file_names: Mapping[str, str] = field(default_factory=dict)  # by image name
     data_folder: DataFolder | None = None  # None to embed the images' data

@@ -265,12 +265,10 @@ def _short_name(path: str, others: Sequence[str]) -> str:
 
 def _comparison(source: PageSource) -> Comparison | None:
     """Return the comparison with an earlier detector, without counts of errors."""
-    # What gates have resampled is not resampled again.
     before, result = source.before, source.result
     if before is None or result.protocol.matching != "by-score":
         return None
-    pair = paired_resamples(before, result, known=source.resamples)
-    return Comparison(before, result, pair, confidence=0.95)
+    return Comparison(before, result, paired_resamples(before, result), confidence=0.95)
 
 
 def as_json(model: dict[str, Any]) -> str:
