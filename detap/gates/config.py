@@ -140,9 +140,14 @@ class GateConfig:
         if allow_mismatch:
             given["allow_mismatch"] = True
         changes = [limit.kind for limit in limits if limit.kind in CHANGES]
-        sources = {"baseline": baseline, "detections": baseline_detections}
-        _check_changes(option_names, given, changes, **sources, writes_baseline=writes_baseline)
-        _check_dependencies(option_names, given, changes, **sources)
+        _check_combination(
+            option_names,
+            given,
+            changes,
+            baseline=baseline,
+            detections=baseline_detections,
+            writes_baseline=writes_baseline,
+        )
         given.setdefault(
             "min_ground_truths", DEFAULT_MIN_GROUND_TRUTHS if "confidence" in given else 0
         )
@@ -164,7 +169,7 @@ def _check_ranges(option_names: OptionNames, given: Mapping[str, Any]) -> None:
             )
 
 
-def _check_changes(
+def _check_combination(
     option_names: OptionNames,
     given: Collection[str],
     changes: Sequence[Kind],
@@ -173,31 +178,15 @@ def _check_changes(
     detections: bool,
     writes_baseline: bool,
 ) -> None:
-    """Raise UsageError for drops or rises without a baseline, and for the reverse."""
+    """Raise UsageError for an option without another one that it requires."""
     sources = option_names("baseline"), option_names("baseline_detections")
+    limits = f"{option_names('max_drop')} or {option_names('max_rise')}"
+    confidence, detectable_drop = "confidence" in given, "detectable_drop" in given
     if changes and not (baseline or detections):
         either = " or ".join(dict.fromkeys(sources))
         raise UsageError(f"{option_names(f'max_{changes[0]}')} requires {either}")
-    is_used = baseline or (detections and not (writes_baseline or "detectable_drop" in given))
-    if is_used and not changes:
-        source = sources[0] if baseline else sources[1]
-        raise UsageError(f"{source} requires {_limits(option_names)}")
-
-
-def _limits(option_names: OptionNames) -> str:
-    return f"{option_names('max_drop')} or {option_names('max_rise')}"
-
-
-def _check_dependencies(
-    option_names: OptionNames,
-    given: Collection[str],
-    changes: Sequence[Kind],
-    *,
-    baseline: bool,
-    detections: bool,
-) -> None:
-    """Raise UsageError for an option without another one that it requires."""
-    confidence, detectable_drop = "confidence" in given, "detectable_drop" in given
+    if not changes and (baseline or (detections and not (writes_baseline or detectable_drop))):
+        raise UsageError(f"{sources[0] if baseline else sources[1]} requires {limits}")
     of_metrics = confidence and not (baseline or detections)
     reason = ""
     if confidence and baseline and not detections:
@@ -207,14 +196,14 @@ def _check_dependencies(
     if reason:
         source = option_names.interval_source
         raise UsageError(f"{option_names('confidence')} requires {source} ({reason})")
-    resampled, limits = confidence or detectable_drop, _limits(option_names)
+    resampled = confidence or detectable_drop
     scarce_matter = changes or of_metrics or (detections and detectable_drop)
     for name, has_effect, required in (
         ("confidence", changes or of_metrics or detectable_drop, limits),
         ("resamples", resampled, option_names("confidence")),
         ("seed", resampled, option_names("confidence")),
         ("min_ground_truths", scarce_matter, limits),
-        ("allow_mismatch", baseline, option_names("baseline")),
+        ("allow_mismatch", baseline, sources[0]),
     ):
         if name in given and not has_effect:
             raise UsageError(f"{option_names(name)} requires {required}")

@@ -118,14 +118,15 @@ def evaluate_gates(
     results = GateResults(power=power, intervals={} if values is None else values.of_slices)
     if not gates:
         return results
-    notes: list[Note] = []
+    notes = underpowered_notes(power)
     if baseline_metrics is not None:
-        hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_drops)
-        notes = [_hiding_note(gate, drops, config.option_names) for gate, drops in hidden]
+        names = config.option_names
+        hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_drops, names)
+        notes = [*hidden, *notes]
     return replace(
         results,
         gates=tuple(gates),
-        notes=(*notes, *underpowered_notes(power)),
+        notes=tuple(notes),
         regressions=current.find_regressions(gates, baseline_metrics, baseline),
     )
 
@@ -173,36 +174,32 @@ def _hidden_class_drops(
     metrics: Metrics,
     baseline: Metrics,
     check_drops: Callable[[Sequence[Limit]], Sequence[Gate]],
-) -> Iterator[tuple[Gate, list[_ClassDrop]]]:
-    """Yield each gate on a mean that hides large drops of classes, with these."""
+    option_names: OptionNames,
+) -> Iterator[Note]:
+    """Yield a warning about each gate on a mean that hides large drops of classes."""
     of_drops = [gate for gate in gates if gate.kind == "drop"]
     gated = {(gate.metric.slice, gate.metric.row) for gate in of_drops}
     for gate in of_drops:
-        tag = gate.metric.slice
+        tag, drops = gate.metric.slice, []
         if gate.metric.in_rows or gate.failed:
             continue
-        drops = []
         for drop in _class_drops(gate, metrics.of_slice(tag), baseline.of_slice(tag)):
             checked = check_drops([Limit.of("drop", f"{drop.gate}={gate.limit}")])
             ungated = all((tag, one.metric.row) not in gated for one in checked)
             if checked and ungated and all(one.status == "failed" for one in checked):
                 drops.append(drop)
-        if drops:
-            yield gate, drops
-
-
-def _hiding_note(gate: Gate, drops: Sequence[_ClassDrop], option_names: OptionNames) -> Note:
-    """Return the warning about a gate that hides drops of classes."""
-    worst, more = max(drops), len(drops) - 1
-    passed = "passed" if gate.status == "passed" else "did not fail"
-    others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
-    return Note(
-        "gate-hides-class-drop",
-        f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
-        f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
-        f"{others}; gate it with {option_names.limit('max_drop', worst.gate, gate.limit)}",
-        len(drops),
-    )
+        if not drops:
+            continue
+        worst, more = max(drops), len(drops) - 1
+        passed = "passed" if gate.status == "passed" else "did not fail"
+        others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
+        yield Note(
+            "gate-hides-class-drop",
+            f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
+            f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
+            f"{others}; gate it with {option_names.limit('max_drop', worst.gate, gate.limit)}",
+            len(drops),
+        )
 
 
 def _class_drops(gate: Gate, current: Metrics, baseline: Metrics) -> Iterator[_ClassDrop]:

@@ -14,7 +14,7 @@ from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.detection import class_columns
-from detap.report.sections.regressions import regressions_block
+from detap.report.sections.gates import regressions_block
 from detap.report.sections.slices import slices_block
 from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture

@@ -1,15 +1,20 @@
-"""The gates of a report."""
+"""The gates of a report, and the classes and images behind those that did not pass."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from detap.analysis.comparison import KINDS, LABELS
+from detap.decimals import nearly_equal
+from detap.escaping import escape
 from detap.gates.checks import Gate, GateStatus
 from detap.gates.config import Kind
 from detap.gates.evaluate import GateResults
+from detap.gates.regressions import Regressions
 from detap.report.checks import KEY, MARKS, Checks, shortened
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block
+from detap.report.numbers import change
 from detap.report.sections.power import power_block
-from detap.report.sections.regressions import regressions_block
 
 GateEntry = Object(
     "GateEntry",
@@ -70,3 +75,86 @@ def gate_blocks(results: GateResults) -> tuple[Block, ...]:
     if results.power is not None:
         blocks.append(power_block(results.power))
     return tuple(blocks)
+
+
+# --- regressions
+
+DropAt = Object("DropAt", **each(float, "iou", "drop"))
+
+LocalizationDrop = Object("LocalizationDrop", **each(DropAt, "lowest", "worst"))
+
+RegressedClass = Object(
+    "RegressedClass",
+    "The AP of a class, now and in the baseline; F1 of detections without scores.",
+    name=str,
+    **each(field(float | None, required=False), "AP", "F1"),
+    baseline=float | None,
+    ground_truths=Count,
+)
+
+ImageErrorRow = Object("ImageErrorRow", name=str | int, **each(int, "errors", *KINDS))
+
+RegressionsData = Object(
+    "RegressionsData",
+    "The classes and images behind gates that did not pass.",
+    slice=field(str | None, "The slice, if all of these gates are about one."),
+    classes=field(list_of(RegressedClass), "Of the largest drops; else of the lowest AP."),
+    localization_regression=field(
+        LocalizationDrop, "The drop of AP by IoU threshold, if mostly at high IoU.", null=True
+    ),
+    images=field(
+        list_of(ImageErrorRow),
+        "Of the most (or most additional) errors, at the threshold of localization_regression.",
+    ),
+    images_compared=field(bool, "True if the images are compared with an earlier detector."),
+)
+
+
+def regressions_block(regressions: Regressions) -> Block:
+    """Return the regressions as a block."""
+    localization = regressions.localization
+    at_iou = "" if localization is None else f" at IoU {localization['worst']['iou']:.6g}"
+    data = RegressionsData(regressions, localization_regression=localization)
+    lines = (
+        *map(_class_line, regressions.classes),
+        *([] if localization is None else [_localization_line(**localization)]),
+        *(
+            f"{_image_line(image, more=regressions.images_compared)}{at_iou}"
+            for image in regressions.images
+        ),
+    )
+    return Block("regressions", _title(regressions), data, lines)
+
+
+def _title(regressions: Regressions) -> str:
+    if regressions.images_compared:
+        title = "Regressions"
+    elif regressions.classes and regressions.baseline:
+        title = "Regressions and worst images"
+    else:
+        title = "Worst classes and images"
+    return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
+
+
+def _class_line(row: Mapping[str, Any]) -> str:
+    metric = "AP" if "AP" in row else "F1"
+    before = "" if row["baseline"] is None else f"{row['baseline']:.4f} -> "
+    value = f"{metric} {before}{row[metric]:.4f}"
+    return f"class {row['name']}: {value} ({row['ground_truths']} ground truths)"
+
+
+def _localization_line(lowest: Mapping[str, float], worst: Mapping[str, float]) -> str:
+    at_low = change(abs(lowest["drop"]), 4).removeprefix("+")
+    if nearly_equal(lowest["drop"], 0.0):
+        at_low = "unchanged"
+    elif lowest["drop"] < 0:
+        at_low = f"rose {at_low}"
+    at_worst = f"dropped {worst['drop']:.4f} at IoU {worst['iou']:.6g}"
+    return f"localization: AP {at_worst}, {at_low} at IoU {lowest['iou']:.6g}"
+
+
+def _image_line(row: Mapping[str, Any], *, more: bool) -> str:
+    counts = [(kind, row[kind]) for kind in KINDS if more or row[kind] > 0]
+    counts.sort(key=lambda item: item[1] < 0)
+    parts = [f"{count:{'+' * more}d} {LABELS[kind]}" for kind, count in counts if count]
+    return f"image {row['name']}: {', '.join(parts)}"

@@ -34,10 +34,9 @@ from detap.report.sections import (
 )
 from detap.report.sections.crosscheck import CrossCheckData
 from detap.report.sections.detection import DetailsData
-from detap.report.sections.gates import GatesData
+from detap.report.sections.gates import GatesData, RegressionsData
 from detap.report.sections.intervals import IntervalsData
 from detap.report.sections.power import PowerData
-from detap.report.sections.regressions import RegressionsData
 from detap.report.sections.selection import SelectionData
 from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry
