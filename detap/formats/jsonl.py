@@ -20,15 +20,15 @@ from detap.formats.coco.assembly import Source, detection_table, refuse_same_fil
 from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
+    Columns,
     Record,
+    Values,
     area_of,
-    box_of,
     check_text,
-    flag_of,
     identifier_of,
     required,
-    score_of,
     size_of,
+    values_of,
 )
 from detap.formats.json._fields import PADDED, Fields
 from detap.formats.json.document import Ids, RecordProblems
@@ -65,8 +65,12 @@ from detap.tables.detection import (
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
-_CLASSES = ("category", "categories", "category_id", "label", "labels")
-"""Keys for the list of classes."""
+_COLUMNS: Columns = [
+    (("category", "categories", "category_id", "label", "labels"), "key"),
+    *(("bbox", "box"), ("area", "area"), ("score", "score")),
+    *((name, "flag") for name in FLAGS),
+]
+"""Columns of objects, with the keys for the list of classes."""
 
 
 class Lines:
@@ -98,13 +102,7 @@ class Lines:
             [("objects",), ("image_id", "file_name")],
         )
         self.lines.each |= bool(attributes)
-        self.objects = Fields(
-            [
-                *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
-                *((name, "flag") for name in FLAGS),
-            ],
-            [("category",), ("bbox",)],
-        )
+        self.objects = Fields(_COLUMNS, [("category",), ("bbox",)])
         self.objects.most = limits.records
         self._read()
 
@@ -243,16 +241,11 @@ class Lines:
         self.flags = {name: objects.take(name) == 1 for name in FLAGS}
 
 
-def _values(item: Mapping[str, Any]) -> dict[str, Any]:
+def _values(item: Mapping[str, Any]) -> Values:
     """Return the values of an object; null is no value."""
     record = {name: value for name, value in item.items() if value is not None}
-    key = next((name for name in _CLASSES if name in record), "category")
-    values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
-    if "area" in record:
-        values["area"] = area_of(record, 1.0, math.nan)
-    if "score" in record:
-        values["score"] = score_of(record["score"])
-    return values | {name: flag_of(record, name) for name in FLAGS if name in record}
+    area_of(record, 1.0, math.nan)
+    return values_of(record, _COLUMNS, "xywh", ("category", "bbox"))
 
 
 def image_of(record: Record) -> Name:

@@ -24,21 +24,6 @@ cdef struct Row:
     int64_t runs, rings         # the ends of its runs and lists
 
 
-cdef struct Spans:
-    # JSON of consecutive rows, each with a comma behind; padded.
-    Bytes text
-    const int64_t *ends
-    Py_ssize_t first, count
-
-
-cdef inline Py_ssize_t span(const Spans *spans, Py_ssize_t row, Bytes *start) noexcept nogil:
-    """Return the length of a row's span and its start; 0 if the row has none."""
-    cdef Py_ssize_t at = row - spans.first
-    cdef int64_t begin = spans.ends[at - 1] if at > 0 else 0
-    start[0] = spans.text + begin
-    return spans.ends[at] - begin - 1 if at >= 0 and spans.ends[at] > begin else 0
-
-
 cdef class Outlines:
     """Segmentations or keypoints of rows, one after the other.
 
@@ -63,20 +48,23 @@ cdef class Outlines:
     def read(self, Py_ssize_t first, bytes text, bytes ends) -> int:
         """Decode the spans of the rows from `first`, those that are left.
 
+        `text` is the JSON of the spans, each with a comma behind, and padded.
         Return an odd one, of which the caller reads another span, or -1.
         """
-        cdef Spans spans = Spans(text, <const int64_t *><const char *>ends, first, len(ends) // 8)
-        cdef Py_ssize_t length, odd = -1
+        cdef const int64_t *stops = <const int64_t *><const char *>ends
+        cdef Py_ssize_t row, begin, end, odd = -1, count = len(ends) // 8
+        cdef Bytes spans = text
         cdef Cursor cursor
-        cdef Bytes p
         with nogil:
-            while self.rows.count < first + spans.count:
-                length = span(&spans, self.rows.count, &p)
-                cursor.end = p + length + 1
+            while self.rows.count < first + count:
+                row = self.rows.count - first
+                begin = stops[row - 1] if row > 0 else 0
+                end = stops[row] if row >= 0 else 0
                 self.begin_row()
-                if length == 0:
+                cursor.end = spans + end
+                if end <= begin:
                     self.height = -1
-                elif not self.decode(&cursor, p):
+                elif not self.decode(&cursor, spans + begin):
                     odd = self.rows.count
                     break
                 if not self.end_row():

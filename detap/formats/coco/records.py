@@ -160,17 +160,18 @@ _MOST_DEGREES = 1e6
 
 def image_values(record: Record, columns: Columns) -> Values:
     """Return the values of an image of ground truth."""
-    return _values(_present(record, "id"), columns, "xywh", ("id",))
+    return values_of(_present(record, "id"), columns, "xywh", ("id",))
 
 
-def _values(record: Record, columns: Columns, boxes: str, keys: Sequence[str]) -> dict[str, Any]:
+def values_of(record: Record, columns: Columns, boxes: str, keys: Sequence[str]) -> dict[str, Any]:
     """Return the values of the columns that a record has, or must have: the `keys`.
 
     Spans are checked when decoded.
     """
     values: dict[str, Any] = {}
     for names, kind in columns:
-        name, key = (names, names) if isinstance(names, str) else (names[0], names[-1])
+        name, *others = (names,) if isinstance(names, str) else names
+        key = next((key for key in (name, *others) if key in record), name)
         if kind == "box" and (key in record or key in keys):
             values[name] = box_of(record, boxes)
         elif key in record or key in keys:
@@ -194,7 +195,7 @@ def annotation_values(
     record = _present(record, "bbox", *keys)
     if "bbox" not in keys and has_no_box(record):
         record.pop("bbox", None)
-    values = _values(record, columns, boxes, keys)
+    values = values_of(record, columns, boxes, keys)
     area_of(record, *_sides(values.get("bbox"), boxes))
     return values
 
@@ -216,7 +217,7 @@ def result_values(
         keys = (*keys, "bbox" if "keypoints" in shapes else "segmentation")
     if no_box and "bbox" not in keys:
         record.pop("bbox", None)
-    return _values(record, columns, boxes, keys)
+    return values_of(record, columns, boxes, keys)
 
 
 def has_no_box(record: Record) -> bool:
