@@ -95,7 +95,7 @@ class ResultsFile:
 
     def read(self, document: Document) -> None:
         """Read the file, and number its ids; its problems are raised by :meth:`columns`."""
-        self._document, fields = document, self._fields
+        self._limits, self.problems, fields = document.limits, document.problems, self._fields
         self._records = RecordList(document, "", fields, self._result)
         self._records.drain = self._drain
         has_ids = self.masks or bool(self.keypoints)
@@ -112,7 +112,7 @@ class ResultsFile:
         else:
             document.fail("not a JSON array", SHAPE_OF_RESULTS)
         document.finish()
-        if (lists := self._records.lists) > self._fields.rows:
+        if 2 * (lists := self._records.lists) > self._fields.rows:
             count = f"{lists} list{'s' * (lists != 1)}"
             message = f"has {count}, such as one per image, expected one of all detections"
             document.problems.instead(message, SHAPE_OF_RESULTS)
@@ -161,13 +161,14 @@ class ResultsFile:
         Unknown categories follow those of `truth`. If `by_name`, the caller maps categories by
         name, and all are unknown here.
         """
-        fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
+        fields, problems, of_yolo = self._fields, self.problems, truth.format == "yolo"
         counted = None if truth.keypoints is None or not len(truth) else truth.keypoints.shape[1]
         for key, lists in self._keypoints.items():
             alone = self.keypoints == (key,)
             pairs, same = of_yolo and alone, key in self.keypoints
             lists.finish(counted if alone else None, pairs=pairs, same=same)
         self._quadrilaterals.finish()
+        problems.raise_any()
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
@@ -180,7 +181,7 @@ class ResultsFile:
         label_index = label.indices({name: i for i, name in enumerate((*class_names, *unknown))})
         if class_names is not class_ids:
             notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
-        limits, images = self._document.limits, (image.rows, image.names)
+        limits, images = self._limits, (image.rows, image.names)
         where = self._where
         extra = check_images(image_index, images, truth, problems, limits=limits, location=where)
         self._check_category_types(label, class_names)
@@ -235,7 +236,7 @@ class ResultsFile:
             message = f"{self._score_key} missing; using score"
             missing = int(np.isnan(of_key).sum())
             notes = nonzero_notes(Note("missing-score-key", message, missing, severity="info"))
-        check_scores(score, lambda row: (self._document.problems.file, self._where(row)))
+        check_scores(score, lambda row: (self.problems.file, self._where(row)))
         return score, notes
 
     def location(self, row: int) -> str:
@@ -250,8 +251,8 @@ class ResultsFile:
         if not known or isinstance(known[0], str) or not ids.index or not is_text:
             return known
         unknown = [name for name in ids.index if name not in names]
-        if unknown and not self._document.limits.any_classes:
-            self._document.problems.add_first(
+        if unknown and not self._limits.any_classes:
+            self.problems.add_first(
                 "",
                 f"category_id is text, and {join_names(unknown)} ({len(unknown)} of "
                 f"{len(ids.index)} names) are not class names of the ground truth",
@@ -285,7 +286,7 @@ class ResultsFile:
             box[rows] = np.hstack([first, high if self.boxes == "xyxy" else high - low])
 
     def _where(self, row: int) -> str:
-        return self._records.location(self._records.number_of(row))
+        return self._records.location(row)
 
     def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
         if not known:
@@ -295,7 +296,7 @@ class ResultsFile:
         expected = "a string" if expects_text else "a number"
         wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
         for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
-            self._document.problems.add_here(
+            self.problems.add_here(
                 self._where(row),
                 f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
                 "ground truth",

@@ -23,6 +23,7 @@ from detap.formats.coco.records import (
     LISTS,
     Columns,
     Record,
+    Values,
     annotation_values,
     attribute_column,
     category_ids,
@@ -167,20 +168,20 @@ class TruthFile:
             "categories": self._category_records,
         }
 
-    def _category(self, record: Record) -> None:
+    def _category(self, record: Record) -> Values:
         identifier = identifier_of(record, "id")
         name = record.get("name")
         if "name" in record and not isinstance(name, str):
             raise FaultError(f"name is {short_json(name)}, expected a string")
         if name is not None:
             check_text("name", name)
-        number = self._category_records.fields.count
+        number = self._category_records.fields.rows
         first, same = self._categories.setdefault(identifier, (number, record))
-        if first == number:
-            return
         if same != record:
             raise _duplicate(identifier, self._category_records.location(first))
-        self._repeated["categories"].append(identifier)
+        if first != number:
+            self._repeated["categories"].append(identifier)
+        return {}
 
     def _drain(self) -> None:
         """Decode what the next annotations have as spans."""
@@ -222,7 +223,9 @@ class TruthFile:
             of_key.finish()
         kept_images = self._kept("images", self._image_records)
         kept = self._kept("annotations", self._records)
-        images: list[Any] = list(compress(names_of(self._images, "id"), kept_images))
+        images = [
+            name for name in compress(names_of(self._images, "id"), kept_images) if name is not None
+        ]
         self._check_sections()
         image_ids, order = self._sorted("images", images)
         class_ids, _ = self._sorted("categories", list(self._categories))
@@ -295,7 +298,7 @@ class TruthFile:
             table,
             class_names=tuple(self._categories[name][1].get("name") for name in class_ids),
             counts=counts,
-            records=fields.count,
+            records=fields.rows,
             repeated=self._repeated,
         )
 
@@ -313,19 +316,18 @@ class TruthFile:
         ]
         if not pairs:
             return kept
-        numbers = sorted({records.number_of(row) for pair in pairs for row in pair})
+        numbers = sorted({row for pair in pairs for row in pair})
         picked = dict(zip(numbers, self._document.pick(name, numbers), strict=True))
         by_image: dict[tuple[Any, Any], int] = {}  # ids name annotations, or those of an image
         for first_row, other in pairs:
             identifier: Any = keys[other]
-            images = [picked[records.number_of(r)].get("image_id") for r in (first_row, other)]
+            images = [picked[row].get("image_id") for row in (first_row, other)]
             by_image.setdefault((identifier, images[0]), first_row)
             row = by_image.setdefault((identifier, images[1]), other)
-            one, two = records.number_of(row), records.number_of(other)
             if row == other:
                 self._reused_ids += 1
-            elif picked[one] != picked[two]:
-                records.fault(two, identifier, _duplicate(identifier, records.location(one)))
+            elif picked[row] != picked[other]:
+                records.fault(other, identifier, _duplicate(identifier, records.location(row)))
             else:
                 kept[other] = False
                 self._repeated[name].append(identifier)
@@ -338,7 +340,7 @@ class TruthFile:
             scored = fields.holds("score") or "predictions" in self._keys
             looks = " (records have scores: results?)" if scored else ""
             problems.add_first("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
-        elif not (fields.count or self._document.limits.empty or problems.count):
+        elif not (fields.rows or self._document.limits.empty or problems.count):
             problems.add_here("", "no annotations")
 
     def _sorted(self, name: str, ids: list[Name]) -> tuple[tuple[Name, ...], list[int]]:
@@ -360,7 +362,7 @@ class TruthFile:
         for row in self.rows[indices[self.rows] < 0].tolist():
             name = names[ids.rows[row]]
             self._document.problems.add_here(
-                self._records.location(self._records.number_of(row)),
+                self._records.location(row),
                 f"{key} {short_json(name)} is not in {section}{other_type(name, known)}",
             )
         return indices

@@ -155,8 +155,7 @@ cdef class Fields:
 
     null is no value; of a score, box or key it is odd.
     A record with none of a `required` tuple is odd; with `each`, every record. `most` is the maximum
-    number of records; `count` includes those without a row. Spans are kept of the rows from
-    `drained`.
+    number of rows. Spans are kept of those from `drained`.
     """
 
     cdef Column_[MOST_FIELDS] columns
@@ -171,7 +170,7 @@ cdef class Fields:
     cdef list names, kept_keys
     cdef Names words            # JSON of the keys that are text or large numbers
     cdef Py_ssize_t room
-    cdef readonly Py_ssize_t rows, count, drained, line
+    cdef readonly Py_ssize_t rows, drained, line
     cdef public Py_ssize_t most
     cdef Buffer marked
 
@@ -452,8 +451,7 @@ cdef class Fields:
         for i in range(self.required_count):
             if not self.seen & self.required[i]:
                 return False
-        self.count += count
-        while count and self.size:
+        while count:
             self.finish_row()
             count -= 1
         return True
@@ -504,7 +502,6 @@ cdef class Fields:
             else:
                 (<double *>column.data)[row] = value
         self.finish_row()
-        self.count += 1
 
     cdef int64_t number_of(self, object value) except? -1:
         """Return an id as a number: itself, or that of a word."""
@@ -528,11 +525,6 @@ cdef class Fields:
     def names_of(self, keys: Sequence[int]) -> list[Name | None]:
         """Return the values of keys; None for a missing one."""
         return [None if key == INT64_MIN else self.name_of(key) for key in keys]
-
-    def omit(self) -> None:
-        """Count a record that gives no row."""
-        self.roll_back(self.rows)
-        self.count += 1
 
     def take(self, str name) -> NDArray[Any]:
         """Return a column, which is empty afterwards; after the last row."""
@@ -937,7 +929,7 @@ cdef class Reader:
             if self.first and p[0] == c']':
                 self.at = p + 1 - self.bytes
                 return _DONE
-            if fields.count >= fields.most and p < self.cursor.end:
+            if fields.rows >= fields.most and p < self.cursor.end:
                 return _LIMIT
             if fields.each or fields.size and self.cursor.deepest < depth + 2:
                 self.cursor.failed = p

@@ -2,7 +2,6 @@
 
 import json
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -299,7 +298,7 @@ class RecordList:
         document: Document,
         name: str,
         fields: Fields,
-        values_of: Callable[[Record], Mapping[str, Any] | None] | None = None,
+        values_of: Callable[[Record], Mapping[str, Any]] = dict,
     ) -> None:
         self.document = document
         self.name = name
@@ -310,7 +309,6 @@ class RecordList:
         self.faulty: set[int] = set()
         self.lists = 0  # of the records, which are none
         self._values_of = values_of
-        self._omitted: list[int] = []  # the row after each record without one
 
     def read(self) -> None:
         """Read the list at the position of the document."""
@@ -321,13 +319,7 @@ class RecordList:
             values = self._values(index, record)
             if self.document.constants and self.document.problems.count == had_problems:
                 self.document.problems.at(index, self.location(index), *HOLDS_CONSTANTS)
-            if values is None:
-                self.fields.omit()
-                self._omitted.append(index - len(self._omitted))
-                if len(self._omitted) == _SUSPECT:
-                    self.document.content()  # raises if it expands beyond the limits
-            else:
-                self.fields.append(values)
+            self.fields.append(values)
         self.document.current = None
         if self.drain is not None:
             self.drain()
@@ -339,7 +331,7 @@ class RecordList:
         before, constants = problems.count, 0
         for _ in self._odd_records(numbered=False):
             constants += self.document.constants
-            self.fields.omit()
+            self.fields.append({})
         if constants and problems.count == before:
             problems.add_here(self.name, *HOLDS_CONSTANTS)
 
@@ -352,11 +344,11 @@ class RecordList:
         reader.skip()
         while (state := reader.walk(fields, depth)) != DONE:
             if state == LIMIT:
-                where = self.location(fields.count)
+                where = self.location(fields.rows)
                 document.problems.add_first(where, *document.limits.exceeded)
                 document.problems.raise_any()
             elif state == ODD:
-                number, before = fields.count, document.problems.count
+                number, before = fields.rows, document.problems.count
                 record = document.parse(self.name, number if numbered else -1, depth)
                 yield number, record, before
                 ended = reader.end_item("]")
@@ -369,20 +361,23 @@ class RecordList:
                     self.drain()
                 fields.drain()
 
-    def _values(self, index: int, record: Any) -> Mapping[str, Any] | None:
+    def _values(self, index: int, record: Any) -> Mapping[str, Any]:
+        """Return the values of a record, none of a faulty one."""
         if not isinstance(record, dict):
             self.lists += isinstance(record, list)
-            message = f"is {short_json(record)}, expected an object"
-            self.document.problems.at(index, self.location(index), message)
-            return None
+            self.fault(index, None, FaultError(f"is {short_json(record)}, expected an object"))
+            return {}
         try:
-            return None if self._values_of is None else self._values_of(record)
+            return self._values_of(record)
         except FaultError as error:
             self.fault(index, record.get("id"), error)
-            return None
+            return {}
 
     def fault(self, index: int, identifier: object, error: FaultError) -> None:
         """Add the problem of a record."""
+        self.faulty.add(index)
+        if len(self.faulty) == _SUSPECT:
+            self.document.content()  # raises if it expands beyond the limits
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
@@ -391,18 +386,13 @@ class RecordList:
         problems.section = section
 
     def fault_of_row(self, row: int, error: FaultError) -> None:
-        """Add the problem of a row's record."""
-        self.faulty.add(row)
-        self.fault(self.number_of(row), self.identify(row), error)
+        """Add the problem of a record that was read."""
+        self.fault(row, self.identify(row), error)
 
     def location(self, index: int, identifier: object = None) -> str:
         """Return the location of a record in messages."""
         suffix = "" if identifier is None else f" (id {short_json(identifier)})"
         return f"{self.name}[{index}]{suffix}"
-
-    def number_of(self, row: int) -> int:
-        """Return the number of a row's record."""
-        return row + bisect_right(self._omitted, row)
 
 
 def loaded(fields: Fields, name: str, row: int) -> Any:
