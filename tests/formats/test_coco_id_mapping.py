@@ -12,7 +12,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco import results
 from detap.formats.coco.format import placeholder_ground_truth
-from detap.formats.coco.truth import listed_file_names
+from detap.formats.coco.truth import image_values_of_file
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Run
@@ -444,8 +444,8 @@ def test_attributes_and_file_names_of_images(tmp_path: Path) -> None:
     document["images"][0]["id"] = 1
     names = {1: "a.jpg", 2: "b.jpg"}
     broken = json.dumps(document)[:-1] + f', "info": NaN, "more": {LONG}' + "}"
-    assert listed_file_names(str(write(tmp_path / "nan.json", broken))) == names
-    assert listed_file_names(str(write(path, document))) == names
+    assert image_values_of_file(str(write(tmp_path / "nan.json", broken)), "file_name") == names
+    assert image_values_of_file(str(write(path, document)), "file_name") == names
 
 
 def test_names_in_results_without_ground_truth(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from detap.errors import InputError, Note, UsageError
 from detap.formats.base import Format
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.columns import SHAPE_OF_RESULTS, listed_names
+from detap.formats.coco.columns import SHAPE_OF_RESULTS, listed_names, only_texts
 from detap.formats.coco.exports import as_exported
 from detap.formats.coco.masks import masked_detections, masked_ground_truth
 from detap.formats.coco.records import has_no_box
 from detap.formats.coco.results import ResultsFile
-from detap.formats.coco.truth import TruthFile, image_values_of_file, listed_file_names
+from detap.formats.coco.truth import TruthFile, image_values_of_file
 from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES, KEYS
@@ -230,10 +230,7 @@ class Coco(Format):
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
         """Return the ``file_name`` of each image."""
-        names: dict[Name, str] = {}
-        for source in ground_truth.files:
-            names |= listed_file_names(source.path)
-        return names
+        return only_texts(self.attribute_values(ground_truth, "file_name"))
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield ``instances.json`` and ``results.json``."""

@@ -14,7 +14,6 @@ from detap.formats.coco.columns import (
     image_sizes,
     listed_names,
     listed_values,
-    only_texts,
     pairs_of_lists,
 )
 from detap.formats.coco.outlines import KeypointLists, SegmentationLists, joined_keypoints
@@ -386,8 +385,3 @@ def image_values_of_file(path: str, key: str) -> dict[Name, Any]:
     """Return a value of the images of a ground-truth file by id."""
     with JsonFile(path).opened(DEFAULT_LIMITS) as document:
         return image_values_of(document, key)
-
-
-def listed_file_names(path: str) -> dict[Name, str]:
-    """Return the file_name by image id of a ground-truth file."""
-    return only_texts(image_values_of_file(path, "file_name"))

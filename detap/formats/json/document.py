@@ -209,7 +209,7 @@ class Document:
     def skip(self, name: str) -> None:
         """Step over a member as :meth:`value`."""
         if self.peek() == "[":
-            RecordList(self, name, Fields()).skip()
+            RecordList(self, name, Fields()).read()
         else:
             self.value(name)
 
@@ -298,7 +298,7 @@ class RecordList:
         document: Document,
         name: str,
         fields: Fields,
-        values_of: Callable[[Record], Mapping[str, Any]] = dict,
+        values_of: Callable[[Record], Mapping[str, Any]] | None = None,
     ) -> None:
         self.document = document
         self.name = name
@@ -308,61 +308,45 @@ class RecordList:
         self.identify: Callable[[int], object] = partial(fields.key_of, "id")
         self.faulty: set[int] = set()
         self.lists = 0  # of the records, which are none
-        self._values_of = values_of
+        self._values_of = values_of  # None to step over all
+        if values_of is not None:
+            fields.most = document.limits.records
 
     def read(self) -> None:
         """Read the list at the position of the document."""
-        self.section = self.document.problems.section
-        self.fields.most = self.document.limits.records
-        self.document.current = self
-        for index, record, had_problems in self._odd_records(numbered=True):
-            values = self._values(index, record)
-            if self.document.constants and self.document.problems.count == had_problems:
-                self.document.problems.at(index, self.location(index), *HOLDS_CONSTANTS)
-            self.fields.append(values)
-        self.document.current = None
-        if self.drain is not None:
-            self.drain()
-            self.drain = None  # it refers to this list
-
-    def skip(self) -> None:
-        """Step over the list; add problems for repeated keys and NaN."""
-        problems = self.document.problems
-        before, constants = problems.count, 0
-        for _ in self._odd_records(numbered=False):
-            constants += self.document.constants
-            self.fields.append({})
-        if constants and problems.count == before:
-            problems.add_here(self.name, *HOLDS_CONSTANTS)
-
-    def _odd_records(self, *, numbered: bool) -> Iterator[tuple[int, Any, int]]:
-        """Walk the list; yield each odd record with its number and the problems before it."""
         document, fields = self.document, self.fields
-        reader, depth = document.reader, document.depth
+        reader, depth, problems = document.reader, document.depth, document.problems
         if depth > document.limits.nesting:
             document.text()
+        self.section, document.current = problems.section, self
         reader.skip()
         while (state := reader.walk(fields, depth)) != DONE:
             if state == LIMIT:
-                where = self.location(fields.rows)
-                document.problems.add_first(where, *document.limits.exceeded)
-                document.problems.raise_any()
+                problems.add_first(self.location(fields.rows), *document.limits.exceeded)
+                problems.raise_any()
             elif state == ODD:
-                number, before = fields.rows, document.problems.count
-                record = document.parse(self.name, number if numbered else -1, depth)
-                yield number, record, before
+                index, before = fields.rows, problems.count
+                fields.append(self._values(index, document.parse(self.name, index, depth)))
+                if document.constants and problems.count == before:
+                    problems.at(index, self.location(index), *HOLDS_CONSTANTS)
                 ended = reader.end_item("]")
                 if ended is None:
                     document.fail("expected ',' or ']'")
                 if ended:
-                    return
+                    break
             else:
                 if self.drain is not None:
                     self.drain()
                 fields.drain()
+        document.current = None
+        if self.drain is not None:
+            self.drain()
+            self.drain = None  # it refers to this list
 
     def _values(self, index: int, record: Any) -> Mapping[str, Any]:
         """Return the values of a record, none of a faulty one."""
+        if self._values_of is None:
+            return {}
         if not isinstance(record, dict):
             self.lists += isinstance(record, list)
             self.fault(index, None, FaultError(f"is {short_json(record)}, expected an object"))
