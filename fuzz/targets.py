@@ -412,16 +412,15 @@ def open_images_rows(data: bytes) -> str:
     with _Files() as files:
         path = str(files.path / files.write([data])[0])
         for reader in (Scanner, _FallingBack):
-            problems = Problems(20)
             vars(open_images)["Scanner"] = reader
             Stream.read = lambda self: read(self, _block(data))  # type: ignore[method-assign, misc, assignment]
             try:
-                rows = open_images.Rows(path, problems, LIMITS, scored=False)
+                rows = open_images.Rows(path, open_images.FORM, LIMITS, check=False)
             finally:
                 vars(open_images)["Scanner"] = Scanner
                 Stream.read = read  # type: ignore[method-assign]
-            check_problems(problems.listed)
-            both.append((rows, list(map(str, problems.listed))))
+            check_problems(rows.problems.listed)
+            both.append((rows, list(map(str, rows.problems.listed))))
     (fast, said), (slow, said_with_care) = both
     _differ(said != said_with_care, "the readers say different things")
     if said:

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from detap import evaluate
 from detap.errors import InputError
 from detap.formats.openimages._scan import Scanner
-from detap.formats.openimages.rows import Rows
+from detap.formats.openimages.rows import FORM, Rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
-from detap.io.limits import DEFAULT_LIMITS
-from detap.io.problems import Problems
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Ended, detap
 from tests.raised import raised
@@ -178,7 +176,7 @@ def test_byte_order_mark_line_ends_blanks_and_gzip(tmp_path: Path) -> None:
     truth = read_ground_truth(path)
     assert truth.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
     assert truth.classes == ("dog",)
-    rows = Rows(str(path), Problems(9), DEFAULT_LIMITS, scored=False)
+    rows = Rows(path, FORM, check=False)
     assert rows.line.tolist() == [3, 6]
 
 
@@ -479,7 +477,7 @@ def test_the_fast_reader_equals_the_fallback_reader(
         csv.writer(text, lineterminator=end, quoting=quoting).writerows([header, *lines])
         path = tmp_path_factory.getbasetemp() / "law.csv"
         path.write_text(text.getvalue(), newline="")
-        both.append(Rows(str(path), Problems(9), DEFAULT_LIMITS, scored=False))
+        both.append(Rows(path, FORM, check=False))
     assert same(*both)
 
 
@@ -498,10 +496,10 @@ def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.Monke
     lines = [f"im{n % 7},dog {n % 3},0.{n:03},0.9,0.{n:03},0.95" for n in range(200)]
     lines[90] = 'im"90",dog,0,"1",0,1'
     lines[91] = ""
-    whole = Rows(str(written(tmp_path, PLAIN, *lines)), Problems(9), DEFAULT_LIMITS, scored=False)
+    whole = Rows(written(tmp_path, PLAIN, *lines), FORM, check=False)
     read = stream.Stream.read
     monkeypatch.setattr(stream.Stream, "read", lambda self: read(self, 37))
-    parts = Rows(str(written(tmp_path, PLAIN, *lines)), Problems(9), DEFAULT_LIMITS, scored=False)
+    parts = Rows(written(tmp_path, PLAIN, *lines), FORM, check=False)
     assert len(parts) == 199
     assert parts.line[[0, 89, 90, 91, 198]].tolist() == [2, 91, 92, 94, 201]
     assert parts.corners.tobytes() == whole.corners.tobytes()

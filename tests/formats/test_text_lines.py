@@ -82,7 +82,7 @@ def lines(draw: st.DrawFn, form: LineForm) -> str:
     for _ in range(draw(st.integers(0, 5))):
         columns = [draw(numbers) for _ in range(draw(st.sampled_from(counts)))]
         columns.insert(form.lead, draw(st.sampled_from(WORDS[form.key])))
-        if form.last and draw(st.booleans()):
+        if bool(form.last) and draw(st.booleans()):
             columns.append(draw(st.sampled_from(["difficult", "0", "1", "2"])))
         margin = draw(st.sampled_from(["", " ", "\t"]))
         end = draw(st.sampled_from(["\n", "\r\n", "\n\n", " \n \n"]))
