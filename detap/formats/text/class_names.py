@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from detap.text_input import is_whole, quote
 DATA_YAML = (".yaml", ".yml")
 """The suffixes of a `data.yaml`."""
 SPLITS = ("val", "test", "train")
+_KEYS = ("names", "nc", "path", "kpt_shape", "kpt_oks_sigmas", *SPLITS)
 
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _HINT = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
@@ -131,9 +132,9 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
     with problems.collected():
         nodes = _top_level(data.decode("utf-8-sig"))
     fields: dict[str, Any] = {}
-    for key in filter(_READERS.__contains__, nodes):
+    for key in filter(_KEYS.__contains__, nodes):
         with problems.collected(_line(nodes[key])):
-            fields[key] = _READERS[key](key, _plain(nodes[key]))
+            fields[key] = _value(key, nodes[key])
     names, keypoints = fields.get("names", ()), fields.get("kpt_shape")
     sigmas = fields.get("kpt_oks_sigmas", ())
     splits = {key: fields[key] for key in nodes if key in SPLITS and fields.get(key)}
@@ -179,38 +180,36 @@ def _top_level(text: str) -> dict[str, Any]:
     return nodes
 
 
-def _plain(node: Any) -> str | list[str] | list[tuple[str, str]]:
-    """Return a node as a word, a list of words, or pairs of words; all stay text."""
-    if isinstance(node.value, str):
-        return node.value
+def _value(key: str, node: Any) -> Any:
+    """Return the value of a key: a word, words, or what they mean."""
+    words = _words(node)
+    if key == "names":
+        return _names(node.id, words)
+    if key in ("nc", "path") and node.id != "scalar":
+        raise FaultError(f"{key} is a list or mapping", "write one word on the line of the key")
+    if node.id == "mapping":
+        raise FaultError(f"{key} is a mapping", "write a word or a list of words")
+    if key in ("nc", "path"):
+        return "".join(words)
+    if key == "kpt_shape":
+        return _keypoints(words)
+    return _sigmas(words) if key == "kpt_oks_sigmas" else tuple(words)
+
+
+def _words(node: Any) -> list[str]:
+    """Return the words of a node, of a mapping each key and its value; all stay text."""
+    if node.id == "scalar":
+        return [] if node.value in _NOTHING else [node.value]
     is_list = node.id == "sequence"
     parts = node.value if is_list else [part for pair in node.value for part in pair]
     for part in parts:
-        if not isinstance(part.value, str):
+        if part.id != "scalar":
             kind = "a mapping" if part.id == "mapping" else "a list"
             raise FaultError(f"{kind} is not a word", "put the name in quotes", _line(part))
-    words = [part.value for part in parts]
-    return words if is_list else [*zip(words[::2], words[1::2], strict=True)]
+    return [part.value for part in parts]
 
 
-def _word(key: str, value: Any) -> str:
-    """Return a single word; empty if it is null."""
-    if not isinstance(value, str):
-        raise FaultError(f"{key} is a list or mapping", "write one word on the line of the key")
-    return "" if value in _NOTHING else value
-
-
-def _words(key: str, value: Any) -> tuple[str, ...]:
-    """Return a word or a list of words."""
-    if isinstance(value, str):
-        return tuple(filter(None, [_word(key, value)]))
-    if not all(isinstance(word, str) for word in value):
-        raise FaultError(f"{key} is a mapping", "write a word or a list of words")
-    return tuple(value)
-
-
-def _keypoints(key: str, value: Any) -> tuple[int, int] | None:
-    words = _words(key, value)
+def _keypoints(words: list[str]) -> tuple[int, int] | None:
     if not words:
         return None
     if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
@@ -221,8 +220,7 @@ def _keypoints(key: str, value: Any) -> tuple[int, int] | None:
     raise FaultError(message, "write the number of keypoints, and of numbers per keypoint")
 
 
-def _sigmas(key: str, value: Any) -> tuple[float, ...]:
-    words = _words(key, value)
+def _sigmas(words: list[str]) -> tuple[float, ...]:
     for word in words:
         if number_fault(word) or float(word) <= 0:
             message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
@@ -230,30 +228,19 @@ def _sigmas(key: str, value: Any) -> tuple[float, ...]:
     return tuple(map(float, words))
 
 
-def _names(key: str, value: Any) -> tuple[str, ...]:
+def _names(kind: str, words: list[str]) -> tuple[str, ...]:
     """Return the names of a list, or of a mapping from the numbers 0, 1, ... without gaps."""
-    if isinstance(value, str) and _word(key, value):
-        raise FaultError(f"{quote(value[:_SHOWN])} is not a list or mapping", _HINT)
-    if value and isinstance(value[0], tuple):
-        numbers = {int(word): name for word, name in value if is_whole(word) and len(word) < 10}
-        if sorted(numbers) != [*range(len(value))]:
+    if kind == "scalar" and words:
+        raise FaultError(f"{quote(words[0][:_SHOWN])} is not a list or mapping", _HINT)
+    if kind == "mapping":
+        pairs = [*zip(words[::2], words[1::2], strict=True)]
+        numbers = {int(word): name for word, name in pairs if is_whole(word) and len(word) < 10}
+        if sorted(numbers) != [*range(len(pairs))]:
             raise FaultError("names are not numbered from 0 without gaps", _HINT)
-        value = [numbers[number] for number in range(len(value))]
-    words = _words(key, value)
+        words = [numbers[number] for number in range(len(pairs))]
     if not words or not all(words):
         raise FaultError("empty name" if words else "no class names", _HINT)
     for word, count in Counter(words).items():
         if count > 1:
             raise FaultError(f"duplicate class {quote(word)}", "list each class once")
-    return words
-
-
-_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "names": _names,
-    "nc": _word,
-    "path": _word,
-    "kpt_shape": _keypoints,
-    "kpt_oks_sigmas": _sigmas,
-    **dict.fromkeys(SPLITS, _words),
-}
-"""The function that returns the value of a key."""
+    return tuple(words)
