@@ -134,15 +134,14 @@ def read_detections(
     reader = FolderReader(folder, as_is, limits)
     class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
     form = dota_form(angle_unit, scored=True)
-    image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
-    rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
+    image, classes = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     values = reader.scored_values()
     shapes_, unit = values[:, 1:], form.box_format
     reader.raise_problems(_faults(shapes_, unit))
     polygons = _polygons(shapes_, unit)
     return reader.detections(
         ground_truth,
-        rows.file,
+        reader.rows.file,
         classes,
         notes=(
             classes_without_file(ground_truth, classes),

@@ -79,8 +79,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("stems", "words", "expected"), LAYOUTS.values(), ids=LAYOUTS)
 def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], expected: str | None) -> None:
-    first = {str(number): word for number, word in enumerate(words)}
-    assert detect_layout(stems, first, IMAGES, KNOWN - {"a"}) == expected
+    assert detect_layout(stems, words, IMAGES, KNOWN - {"a"}) == expected
 
 
 # --- metadata

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -18,7 +19,7 @@ from detap.io import stream as files
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError, Problems, check_choice
+from detap.io.problems import FaultError, check_choice
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import INSIST
@@ -89,16 +90,15 @@ def classes_of_stems(stems: Iterable[str], classes: Collection[str]) -> dict[str
 
 def detect_layout(
     stems: Collection[str],
-    first_words: Mapping[str, str],
+    words: Collection[str],
     images: Collection[str],
     classes: Collection[str],
 ) -> str | None:
     """Return the layout of a folder of detections, or None if it is unclear.
 
-    File names and first words (by stem) decide: the first word is an image in class files, and a
+    File names and first words decide: the first word of a file is an image in class files, and a
     class or its number in image files. `images` and `classes` are those of the ground truth.
     """
-    words = first_words.values()
     by_image = sum(stem in images for stem in stems)
     by_class = sum(class_of_stem(stem, classes).known for stem in stems)
     image_words = sum(word in images for word in words)
@@ -148,9 +148,8 @@ def read_detections(
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
         form = LineForm("image", True, boxes, str)
-        image = read_class_files(reader, ground_truth, class_by_stem, form, names)
-        label, classes = reader.rows.file, [names.resolve(c.name) for c in class_by_stem.values()]
-        note = classes_without_file(ground_truth, classes)
+        image, classes = read_class_files(reader, ground_truth, class_by_stem, form, names)
+        label, note = reader.rows.file, classes_without_file(ground_truth, classes)
     else:
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
         image_by_file = indices_in(folder.members, ground_truth.images)
@@ -179,12 +178,9 @@ def read_detections(
 def _layout_of(folder: Folder, truth: GroundTruth) -> str | None:
     """Return the layout by the first words of the first 64 files; None if unclear."""
     images = {name for name in truth.images if isinstance(name, str)}
-    words = {}
-    for stem, member in list(folder.members.items())[:64]:
-        start = head(folder.file(member)).removeprefix(BYTE_ORDER_MARK)
-        columns = start.decode(errors="replace").split(None, 1)
-        if columns:
-            words[stem] = columns[0]
+    heads = map(head, map(folder.file, islice(folder.members.values(), 64)))
+    texts = [data.removeprefix(BYTE_ORDER_MARK).decode(errors="replace") for data in heads]
+    words = [text.split(None, 1)[0] for text in texts if text.strip()]
     return detect_layout(folder.members, words, images, frozenset(truth.classes))
 
 
@@ -207,37 +203,24 @@ def read_class_files(
     class_by_stem: Mapping[str, ClassOfFile],
     form: LineForm,
     names: ClassNames,
-) -> Integers:
-    """Read one file per class; return the image index (N,) of each row."""
-    problems = reader.problems
-    _check_classes(reader.folder, class_by_stem, problems, names)
-    rows = reader.read(form)
-    image = reindexed(rows.name, rows.names, ground_truth.images)
-    check_images(reader, image, (rows.names, rows.name), ground_truth, problems)
-    return image
-
-
-def _check_classes(
-    folder: Folder, class_by_stem: Mapping[str, ClassOfFile], problems: Problems, names: ClassNames
-) -> None:
-    """Collect files whose class is ambiguous or repeated."""
+) -> tuple[Integers, list[str]]:
+    """Read one file per class; return the image index (N,) of each row, and the classes."""
+    folder, problems = reader.folder, reader.problems
     first: dict[str, str] = {}
     for stem, class_of_file in class_by_stem.items():
         file = folder.file(folder.members[stem])
-        if class_of_file.candidates:
-            message = f"the class may be {' or '.join(map(quote, class_of_file.candidates))}"
-            problems.add(file, "", message, "rename it to ..._det_<set>_<class>.txt")
-            continue
-        try:
+        with problems.collected(file=file):
+            if class_of_file.candidates:
+                message = f"the class may be {' or '.join(map(quote, class_of_file.candidates))}"
+                raise FaultError(message, "rename it to ..._det_<set>_<class>.txt")
             name = names.resolve(class_of_file.name)
-        except FaultError as fault:
-            problems.add(file, "", fault.message, fault.hint)
-            continue
-        if name in first:
-            other = folder.file(folder.members[first[name]])
-            message = f"duplicate file of class {quote(name)} (also {other})"
-            problems.add(file, "", message, "use one file per class")
-        first.setdefault(name, stem)
+            if (other := first.setdefault(name, file)) != file:
+                message = f"duplicate file of class {quote(name)} (also {other})"
+                raise FaultError(message, "use one file per class")
+    rows = reader.read(form)
+    image = reindexed(rows.name, rows.names, ground_truth.images)
+    check_images(reader, image, (rows.names, rows.name), ground_truth, problems)
+    return image, list(first)
 
 
 def _check_score_column(reader: FolderReader, values: Floats) -> None:

@@ -154,8 +154,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     words_of_files = first_words(folder, limits)
     layout = options.get("layout")
     if layout is None:
-        first = {stem: words[0] for stem, words in zip(stems, words_of_files, strict=True) if words}
-        layout = detect_layout(stems, first, (), ())
+        layout = detect_layout(stems, [words[0] for words in words_of_files if words], (), ())
     if layout is None:
         raise UsageError(
             "cannot detect the layout of the files without ground truth; use --layout class-files "
