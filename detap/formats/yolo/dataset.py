@@ -197,29 +197,26 @@ class DataSet:
         self.problems.take(problems)
         own_folder = os.path.dirname(file) or "."
         root, prefix = _root_of_list((text for _, text in lines), own_folder, base)
-        labels: dict[str, str] = {}
-        existing: dict[str, dict[str, None]] = {}
+        folders: dict[str, tuple[str, dict[str, None]]] = {}  # of labels, and existing images
         missing = []
         for number, line in lines:
             text = line.removeprefix(prefix)
             path = os.path.join(own_folder if text.startswith("./") else root, text)
             folder, name = os.path.split(os.path.normpath(path))
-            if folder not in labels:
-                labels[folder] = label_folder_of(folder)
+            if folder not in folders:
                 self._note_outside(folder, data)
                 # A folder with labels alone: the images are elsewhere.
                 names = self._files(folder)
-                existing[folder] = names if any(not n.endswith(".txt") for n in names) else {}
+                existing = {} if all(name.endswith(".txt") for name in names) else names
+                folders[folder] = label_folder_of(folder), existing
+            labels, existing = folders[folder]
             if not _is_image(name):
                 message = f"{quote(text)} is not an image name"
                 self.problems.add(file, f"line {number}", message, "list one image per line")
-            elif name not in existing[folder] and (
-                existing[folder] or not self._files(labels[folder])
-            ):
+            elif name not in existing and (existing or not self._files(labels)):
                 missing.append((number, text, f"{folder}/{name}"))
             else:
-                stem = name.rpartition(".")[0]
-                self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
+                self._add(name.rpartition(".")[0], _Image(folder, name, labels), relisted=True)
         if missing:
             number, text, path = missing[0]
             count = f"; {len(missing)} of {len(lines)} images are missing" if missing[1:] else ""
@@ -233,7 +230,8 @@ class DataSet:
 
     def _find_below(self, labels: str) -> None:
         """Find the images of a folder of label files."""
-        names, below = self._entries(labels, must=True)
+        list_folder(labels)  # which must exist
+        names, below = self._entries(labels)
         if not any(name.endswith(".txt") for name in names):
             hint = "use the folder with the files, or a data.yaml"
             if below:
@@ -294,13 +292,13 @@ class DataSet:
         """Return the files of a folder, sorted; empty if missing."""
         return self._entries(folder)[0]
 
-    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, None], list[str]]:
-        """Return the files and sub-folders of a folder, sorted; empty if missing, unless `must`."""
+    def _entries(self, path: str) -> tuple[dict[str, None], list[str]]:
+        """Return the files and sub-folders of a folder, sorted; empty if missing."""
         if path not in self._listings:
             names: list[str] = []
             folders: list[str] = []
             readable = os.path.isdir(path) and os.access(path, os.R_OK)
-            for entry in list_folder(path) if must or readable else ():
+            for entry in list_folder(path) if readable else ():
                 if entry.name[0] != ".":
                     (folders if is_folder(entry) else names).append(entry.name)
             self._listings[path] = dict.fromkeys(sorted(names)), sorted(folders)

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from glob import iglob
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +40,6 @@ from detap.formats.text.folder import (
     Folder,
     detections_folder,
     files_of,
-    is_folder,
     name_of_member,
     named_as_images,
 )
@@ -346,18 +346,14 @@ class Yolo(Format):
 
 
 def _text_files(path: str) -> list[str]:
-    """Return a file, or a few text files of a folder or its sub-folders, `labels` first."""
+    """Return a file, or a few text files of a folder, of its `labels` or other sub-folders."""
     if os.path.isfile(path):
         return [path]
-    below: list[str] = []
-    with suppress(OSError), os.scandir(path) as entries:
-        below = sorted(entry.path for entry in entries if is_folder(entry))[:_FITTING_FILES]
-    for folder in (path, os.path.join(path, "labels"), *below):
-        with suppress(OSError), os.scandir(folder) as entries:
-            texts = (e for e in entries if e.name.endswith(".txt") and e.name[0] != ".")
-            labels = (e.path for e in texts if e.is_file() and not e.name.endswith("classes.txt"))
-            if first := list(islice(labels, _FITTING_FILES)):
-                return first
+    for pattern in ("*.txt", "labels/*.txt", "*/*.txt"):
+        names = iglob(pattern, root_dir=path)
+        labels = (name for name in names if not name.endswith("classes.txt"))
+        if first := list(islice(labels, _FITTING_FILES)):
+            return [os.path.join(path, name) for name in first]
     return []
 
 
