@@ -32,7 +32,7 @@ from detap.formats.text.reader import FolderReader, first_words
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.detection import Detections, Floats, GroundTruth
 from detap.text_input import quote
 
 _LABELS = ("labelTxt", "")
@@ -103,17 +103,14 @@ def read_ground_truth(
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read DOTA labels: one text file per image; lines with too few columns are errors."""
-    form = dota_form(angle_unit, scored=False)
     folder = first_folder(os.fspath(path), _LABELS, "DOTA's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
-    rows = reader.read(form)
+    rows = reader.read(dota_form(angle_unit, scored=False))
     reader.problems.raise_any()
-    values = rows.table(form.width)
-    reader.raise_problems(_faults(values, form.box_format))
-    polygons = _polygons(values, form.box_format)
+    polygons, notes = _quadrilaterals(reader, rows.table(reader.form.width), "ground-truth")
     return reader.ground_truth(
         rows.names,
-        notes=_notes(polygons, "ground-truth", values, form.box_format),
+        notes=notes,
         boxes=bounds(polygons),
         flags={"difficult": rows.flag},
         polygons=None if shapes == "bbox" else polygons,
@@ -136,9 +133,7 @@ def read_detections(
     form = dota_form(angle_unit, scored=True)
     image, classes = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     values = reader.scored_values()
-    shapes_, unit = values[:, 1:], form.box_format
-    reader.raise_problems(_faults(shapes_, unit))
-    polygons = _polygons(shapes_, unit)
+    polygons, notes = _quadrilaterals(reader, values[:, 1:], "detections")
     return reader.detections(
         ground_truth,
         reader.rows.file,
@@ -146,7 +141,7 @@ def read_detections(
         notes=(
             classes_without_file(ground_truth, classes),
             files_skipped(folder.skipped, "detections"),
-            *_notes(polygons, "detections", shapes_, unit),
+            *notes,
         ),
         images=ground_truth.images,
         image=image,
@@ -164,27 +159,43 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(images, classes)
 
 
-def _polygons(values: Floats, box_format: str) -> Floats:
-    """Return the quadrilaterals (N, 8) of numbers (N, 8 or 5)."""
-    if box_format == "polygon":
-        return np.ascontiguousarray(values)
-    boxes = values.copy()
-    if box_format == "degrees":
-        boxes[:, 4] = np.radians(boxes[:, 4])
-    return rotated_boxes(boxes)
-
-
-def _faults(values: Floats, box_format: str) -> list[tuple[Flags, str]]:
-    """Return checks of numbers (N, 8 or 5): the rows that fail, and a message."""
+def _quadrilaterals(
+    reader: FolderReader, values: Floats, kind: str
+) -> tuple[Floats, tuple[Note, ...]]:
+    """Return quadrilaterals (N, 8) from numbers (N, 8 or 5), and notes; refuse invalid ones."""
+    unit = reader.form.box_format
+    polygons = np.ascontiguousarray(values)
+    negative = np.zeros(len(values), np.bool_)
     with np.errstate(over="ignore", invalid="ignore"):
-        corners = bounds(_polygons(values, box_format))
+        if unit != "polygon":
+            negative = (values[:, 2] < 0) | (values[:, 3] < 0)
+            boxes = values.copy()
+            boxes[:, 4] = np.radians(values[:, 4]) if unit == "degrees" else values[:, 4]
+            polygons = rotated_boxes(boxes)
+        corners = bounds(polygons)
         size = corners[:, 2:] - corners[:, :2]
         overflow = ~np.isfinite(size[:, 0] * size[:, 1])
-    checks = [(overflow, "box area overflows")]
-    if box_format != "polygon":
-        negative = (values[:, 2] < 0) | (values[:, 3] < 0)
-        checks.append((negative, "width or height is negative"))
-    return checks
+    negative_size = "width or height is negative"
+    reader.raise_problems([(overflow, "box area overflows"), (negative, negative_size)])
+    turn = {"degrees": 360, "radians": 2 * np.pi}.get(unit, np.inf)
+    crossed = is_self_intersecting(polygons)
+    zero_area = ~crossed & (polygon_areas(polygons) == 0)
+    role = kind.replace("-", " ")
+    message = (
+        f"quadrilaterals of the {role} cross themselves: their corners are not in order, and parts "
+        "with the other orientation reduce the area"
+    )
+    flat = f"quadrilaterals of the {role} have zero area and overlap nothing"
+    return polygons, nonzero_notes(
+        Note(f"{kind}-crossed", message, int(np.count_nonzero(crossed))),
+        Note(
+            f"zero-area-{kind}",
+            flat,
+            int(np.count_nonzero(zero_area)),
+            severity="warning" if kind == "ground-truth" else "info",
+        ),
+        angles_beyond_a_turn(int(np.count_nonzero(np.abs(values[:, 4]) > turn))),
+    )
 
 
 def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str, ClassOfFile]:
@@ -197,29 +208,6 @@ def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str,
         stem: of_file._replace(name=aliases.get(of_file.name, of_file.name))
         for stem, of_file in class_by_stem.items()
     }
-
-
-def _notes(polygons: Floats, kind: str, values: Floats, box_format: str) -> tuple[Note, ...]:
-    """Note quadrilaterals (N, 8) that cross themselves or have no area, and large angles."""
-    turn = {"degrees": 360, "radians": 2 * np.pi}.get(box_format, np.inf)
-    crossed = is_self_intersecting(polygons)
-    zero_area = ~crossed & (polygon_areas(polygons) == 0)
-    role = kind.replace("-", " ")
-    return nonzero_notes(
-        Note(
-            f"{kind}-crossed",
-            f"quadrilaterals of the {role} cross themselves: their corners are not in order, and "
-            "parts with the other orientation reduce the area",
-            int(np.count_nonzero(crossed)),
-        ),
-        Note(
-            f"zero-area-{kind}",
-            f"quadrilaterals of the {role} have zero area and overlap nothing",
-            int(np.count_nonzero(zero_area)),
-            severity="warning" if kind == "ground-truth" else "info",
-        ),
-        angles_beyond_a_turn(int(np.count_nonzero(np.abs(values[:, 4]) > turn))),
-    )
 
 
 class Dota(Format):
