@@ -35,14 +35,12 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.io.stream import read_bytes
-from detap.tables.detection import BOX_FORMATS, Floats, GroundTruth, Name
+from detap.tables.detection import BOX_FORMATS, GroundTruth, Name
 
 __all__ = ["read_detections", "read_ground_truth"]
 
 _ANNOTATIONS = "Annotations/"
 _IMAGE_FOLDERS = ("../JPEGImages", "../images", ".")
-_MAX_SCANNED_BYTES = 4 << 20
-"""Larger annotations go to lxml, which has limits of its own."""
 
 _START = re.compile(
     rb"(<\?xml version=([\"'])1\.0\2( encoding=([\"'])(?i:utf-8)\4)?[ \t\r\n]*\?>)?"
@@ -51,41 +49,35 @@ _START = re.compile(
 """The usual beginnings of an annotation; the attribute is labelImg's."""
 
 
-class AnnotationReader(FolderReader):
-    """Reader of a folder's XML: plain files by `_scan.pyx`, all others by lxml.
+def _read_annotations(reader: FolderReader, attributes: Attributes) -> dict[str, Any]:
+    """Read a folder's XML into rows; collect problems; return further columns of the table.
 
-    `sizes` (I, 2) are those of the images, NaN if unknown; `nested` counts objects inside others,
-    and `empty` the empty elements <difficult/>.
+    `_scan.pyx` reads plain files, lxml all others, or all if there are `attributes`: of the rows.
     """
+    reader.files, reader.content, reader.unit = "annotation files", "annotations", "object"
+    reader.corner_names = ("xmin", "ymin", "xmax", "ymax")
+    sizes = np.full((len(reader.members), 2), np.nan)
+    scanned = Annotations(reader.limits.nesting)
+    all_nested = all_empty = 0
+    problems, limits = reader.problems, reader.limits
+    for number, path, data in contents(reader.folder, reader.members, problems, limits):
+        if not attributes.names and scanned.read(plain_start(data), number):
+            sizes[number] = scanned.width, scanned.height
+        else:
+            from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
 
-    files, content = "annotation files", "annotations"
-    unit = "object"
-    corner_names = ("xmin", "ymin", "xmax", "ymax")
-
-    def read_annotations(self, attributes: Attributes) -> None:
-        """Read the rows; collect problems.
-
-        `attributes` gets those of the rows. Only lxml reads them: with names, it reads all files.
-        """
-        members, limits = self.members, self.limits
-        self.nested = self.empty = 0
-        self.sizes: Floats = np.full((len(members), 2), np.nan)
-        scanned = Annotations(limits.nesting)
-        for number, path, data in contents(self.folder, members, self.problems, limits):
-            small = len(data) <= _MAX_SCANNED_BYTES and not attributes.names
-            if small and scanned.read(plain_start(data), number):
-                self.sizes[number] = scanned.width, scanned.height
-            else:
-                from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
-
-                with self.problems.collected(file=path):
-                    self.sizes[number], nested, empty = read_annotation(
-                        data, path, scanned, attributes, self.problems, limits=limits, number=number
-                    )
-                    self.nested += nested
-                    self.empty += empty
-            self.check_records(len(scanned))
-        self.rows = Rows.of(scanned, str)
+            with problems.collected(file=path):
+                sizes[number], nested, empty = read_annotation(
+                    data, path, scanned, attributes, problems, limits=limits, number=number
+                )
+                all_nested += nested
+                all_empty += empty
+        reader.check_records(len(scanned))
+    reader.rows = Rows.of(scanned, str)
+    message = "empty <difficult/> read as 0"
+    notes = nonzero_notes(Note("empty-difficult", message, all_empty, severity="info"))
+    columns = {"sizes": sizes, "extra": attributes.columns()}
+    return {"nested": all_nested, "notes": notes, **columns}
 
 
 def plain_start(data: bytes) -> bytes:
@@ -115,21 +107,14 @@ def read_ground_truth(
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     folder = ground_truth_folder(os.fspath(path), nested=subfolders == "read")
-    is_xml = folder.suffix == ".xml"
-    reader = (AnnotationReader if is_xml else FolderReader)(folder, as_is, limits, image_set)
+    reader = FolderReader(folder, as_is, limits, image_set)
     names = ClassNames.read(class_names, reader.problems, limits)
     reader.problems.raise_any()
-    columns: dict[str, Any] = {}
-    if isinstance(reader, AnnotationReader):
+    if folder.suffix == ".xml":
         if boxes != "xyxy":
             coordinates = "xmin, ymin, xmax, ymax"
             raise UsageError(named_coordinates("VOC XML", coordinates, TRUTH, boxes))
-        extra = Attributes(attributes, texts=True)
-        reader.read_annotations(extra)
-        message = "empty <difficult/> read as 0"
-        empty = Note("empty-difficult", message, reader.empty, severity="info")
-        columns = {"nested": reader.nested, "sizes": reader.sizes, "extra": extra.columns()}
-        columns["notes"] = nonzero_notes(empty)
+        columns = _read_annotations(reader, Attributes(attributes, texts=True))
     else:
         reader.read(LineForm("class", False, boxes, names.resolve, last=("", "difficult")))
         columns = {"sources": names.source()}
