@@ -162,12 +162,12 @@ def test_a_preset_of_an_unsupported_iou_type_is_skipped(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "_SHAPES", {})  # as if quadrilaterals were new
     presets, skipped = module.searched_presets({})
     assert [protocol.name for protocol in presets] == ["coco"]
-    assert skipped == [("compare polygon: --iou-type polygon", ("dota",))]
+    assert skipped == {"compare polygon: --iou-type polygon": ["dota"]}
 
 
 def search_among(
     monkeypatch: pytest.MonkeyPatch, names: list[str], changes: dict[str, str], **options: bool
-) -> tuple[list[str], list[module.Skipped]]:
+) -> tuple[list[str], dict[str, list[str]]]:
     monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in names})
     presets, skipped = module.searched_presets(changes, **options)
     return [protocol.name for protocol in presets], skipped
@@ -177,14 +177,14 @@ def test_presets_of_boxes_reject_quadrilaterals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = ["dota", "coco-segm", "coco"]
-    masks = ("compare masks: --iou-type segm", ("coco-segm",))
-    boxes = ("compare boxes: --shapes bbox", ("coco",))
-    assert search_among(monkeypatch, names, {}, polygons=True) == (["dota"], [masks, boxes])
+    masks = {"compare masks: --iou-type segm": ["coco-segm"]}
+    boxes = {"compare boxes: --shapes bbox": ["coco"]}
+    assert search_among(monkeypatch, names, {}, polygons=True) == (["dota"], masks | boxes)
     changes = {"iou_type": "polygon"}
     searched_names, _ = search_among(monkeypatch, names, changes, polygons=True)
     assert searched_names == ["dota", "coco"]
-    polygons = ("compare quadrilaterals: --iou-type polygon", ("dota",))
-    assert search_among(monkeypatch, names, {}) == (["coco"], [polygons, masks])
+    polygons = {"compare quadrilaterals: --iou-type polygon": ["dota"]}
+    assert search_among(monkeypatch, names, {}) == (["coco"], polygons | masks)
 
 
 def test_presets_of_the_given_iou_type_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,4 +193,4 @@ def test_presets_of_the_given_iou_type_come_first(monkeypatch: pytest.MonkeyPatc
         monkeypatch, ["voc2012", "dota", "coco-segm"], changes, polygons=True
     )
     assert names == ["coco-segm", "voc2012"]
-    assert skipped == [("compare quadrilaterals: --iou-type polygon", ("dota",))]
+    assert skipped == {"compare quadrilaterals: --iou-type polygon": ["dota"]}

@@ -78,13 +78,6 @@ class TargetValue(NamedTuple):
         return next((n for n in range(self.digits, 0, -1) if off <= Fraction(1, 2 * 10**n)), 0)
 
 
-class Skipped(NamedTuple):
-    """Presets that are not searched."""
-
-    reason: str
-    presets: tuple[str, ...]
-
-
 class ProtocolMatch(NamedTuple):
     """A protocol and the value of one of its metrics."""
 
@@ -106,7 +99,7 @@ class ProtocolSearch:
     scored: tuple[int, ...]
     pairs: int  # of changed fields that each alone change a metric
     max_pairs: int
-    skipped: tuple[Skipped, ...] = ()
+    skipped: Mapping[str, Sequence[str]] = field(default_factory=dict)  # presets by reason
     changes: Mapping[str, Any] = field(default_factory=dict)  # in all presets
 
     @property
@@ -117,8 +110,8 @@ class ProtocolSearch:
 
 def searched_presets(
     changes: Mapping[str, Any], *, polygons: bool = False
-) -> tuple[list[Protocol], list[Skipped]]:
-    """Return the presets to search, of the requested IoU type first, and the skipped ones."""
+) -> tuple[list[Protocol], dict[str, list[str]]]:
+    """Return the presets to search, of the requested IoU type first, and others by reason."""
     iou_type = changes.get("iou_type", "polygon" if polygons else "bbox")
     iou_types = {iou_type, "bbox"} if "iou_type" in changes else {iou_type}
     presets, skipped = [], dict[str, list[str]]()
@@ -128,26 +121,22 @@ def searched_presets(
             shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
             option = "--shapes" if protocol.iou_type == "bbox" else "--iou-type"
             reason = f"compare {shapes}: {option} {protocol.iou_type}"
-            skipped.setdefault(reason, []).append(name)
-            continue
-        if protocol.attributes and "ignore_where" not in changes:
+        elif protocol.attributes and "ignore_where" not in changes:
             # Reading them would be slower for every search.
             reason = "need attributes of annotations: --ignore-where"
-            skipped.setdefault(reason, []).append(name)
-            continue
-        if not protocol.keys.keys() <= changes.keys():
+        elif not protocol.keys.keys() <= changes.keys():
             reason = "read other keypoints of a record: --keypoint-keys"
-            skipped.setdefault(reason, []).append(name)
-            continue
-        try:
-            presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
-        except UsageError as error:
-            rejected.append(error)
-            skipped.setdefault("reject the options given", []).append(name)
+        else:
+            try:
+                presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
+                continue
+            except UsageError as error:
+                rejected.append(error)
+                reason = "reject the options given"
+        skipped.setdefault(reason, []).append(name)
     if not presets:
         raise rejected[0]
-    searched = [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])]
-    return searched, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]
+    return [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])], skipped
 
 
 def protocol_search(
@@ -177,9 +166,7 @@ def protocol_search(
         scored.append(len(trials))
     ranked = tuple(sorted(matches, key=search.rank))
     counts = search.pairs, search.max_pairs
-    return ProtocolSearch(
-        target, ranked, tuple(scored), *counts, (*skipped, *inapplicable), changes
-    )
+    return ProtocolSearch(target, ranked, tuple(scored), *counts, skipped | inapplicable, changes)
 
 
 class _Trial(NamedTuple):
@@ -219,22 +206,21 @@ class _Search:
         self.max_pairs = min(MAX_PAIRS, MAX_ROWS // max(1, len(truth) + len(detections)))
         self._seen: set[Protocol] = set()
 
-    def presets(self) -> tuple[list[_Trial], list[Skipped]]:
-        """Score the presets, equivalent ones too; return them and those not applicable."""
+    def presets(self) -> tuple[list[_Trial], dict[str, list[str]]]:
+        """Score the presets, equivalent ones too; return them, and others by reason."""
         trials, inapplicable = list[_Trial](), dict[str, list[str]]()
         for protocol in self.given:
             trial = _Trial(protocol)
             if not is_applicable(protocol, self.tables):
-                inapplicable.setdefault("need data that the ground truth lacks", []).append(
-                    protocol.name
-                )
+                reason = "need data that the ground truth lacks"
             elif not self._has_metric(trial):
-                inapplicable.setdefault(f"have no {self.at}", []).append(protocol.name)
+                reason = f"have no {self.at}"
             else:
                 trials.append(trial)
                 self._is_new(trial)
-        skipped = [Skipped(reason, tuple(names)) for reason, names in inapplicable.items()]
-        return self._scored(trials), skipped
+                continue
+            inapplicable.setdefault(reason, []).append(protocol.name)
+        return self._scored(trials), inapplicable
 
     def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
         """Score the trials that are new and applicable."""

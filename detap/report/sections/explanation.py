@@ -307,7 +307,7 @@ def _search(search: ProtocolSearch, shown: int) -> Block:
     text = ", ".join(f"{n} {what}" for n, what in zip(search.scored, words, strict=False))
     lines = [f"Scored: {text}. Shown: {shown} of {len(search.candidates)} values"]
     if search.skipped:
-        groups = (f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped)
+        groups = (f"{', '.join(names)} ({reason})" for reason, names in search.skipped.items())
         lines.append(f"Not searched: {'; '.join(groups)}")
     data = SearchData(
         metric=search.target.text,
@@ -315,7 +315,9 @@ def _search(search: ProtocolSearch, shown: int) -> Block:
         equal=len(search.equal),
         scored=scored,
         candidates=len(search.candidates),
-        not_searched=[NotSearched(group) for group in search.skipped],
+        not_searched=[
+            NotSearched(presets=names, reason=reason) for reason, names in search.skipped.items()
+        ],
     )
     return Block("search", "", data, tuple(lines))
 
