@@ -158,18 +158,15 @@ def assert_detections(
         "images": None if images is None else [*images],
         "threads": threads,
     }
-    scoring: dict[str, Any] = {
-        "threads": threads,
-        "score_threshold": None if score_threshold is None else threshold(score_threshold),
-    }
+    at = None if score_threshold is None else threshold(score_threshold)
     report = before = None
     if earlier is not None:
         detected, earlier = align_classes(detected, earlier)
-        before = Scored(score_tables(truth, earlier, resolved, **selection), **scoring)
+        before = Scored(score_tables(truth, earlier, resolved, **selection), score_threshold=at)
     elif path is not None:
         report = BaselineReport(path, read_baseline(path))
     result = evaluate(truth, detected, resolved, **selection)
-    subject = Scored(result, **scoring)
+    subject = Scored(result, score_threshold=at)
     results = evaluate_gates(
         config, subject, lambda: _record(subject), baseline_report=report, baseline=before
     )

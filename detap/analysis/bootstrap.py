@@ -111,7 +111,8 @@ def resampled(
     *,
     threads: int | None = None,
 ) -> Resampled:
-    """Compute metrics of a result in each resample of its images."""
+    """Compute metrics of a result in each resample of its images, by default in its threads."""
+    threads = result._run.threads if threads is None else threads
     check_threads(threads)
     protocol = result.protocol
     protocol.require_score_matching(

@@ -29,6 +29,7 @@ from detap.gates.config import CHANGES, GateConfig, Limit
 from detap.gates.data_sets import GatedSets, data_set_of_report, require_same_protocol
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.history import report_paths
+from detap.gates.metric_names import endings
 from detap.io.paths import STDIN, SourceFile, is_url
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
@@ -184,7 +185,6 @@ def _of_files(
             [*_specs(protocol, config.limits)],
             resamples=config.resamples,
             seed=config.seed + index,
-            threads=options["threads"],
         )
     report = {
         "kind": "detection",
@@ -201,12 +201,10 @@ def _specs(protocol: Protocol, limits: tuple[Limit, ...]) -> Iterator[MetricSpec
     """Yield the metrics of the summary, and others with limits."""
     yield from metrics.summary(protocol)
     for limit in limits:
-        if limit.name is None or limit.kind in CHANGES:
-            continue
-        parts = limit.name.split(".")
-        for count in range(1, len(parts) + 1):  # names of sets and of metrics may have dots
+        names = () if limit.name is None or limit.kind in CHANGES else endings(limit.name)
+        for name in names:  # names of sets and of metrics may have dots
             with suppress(UnknownNameError):
-                yield metrics.named(protocol, ".".join(parts[-count:]))
+                yield metrics.named(protocol, name)
 
 
 def _refuse_others(options: dict[str, Any]) -> None:

@@ -24,12 +24,8 @@ def with_gate_results(
     options: Mapping[str, Any],
 ) -> tuple[list[str | Note], Report]:
     """Evaluate the gates; return their problems, and the report with the results."""
-    score = partial(
-        Scored.of,
-        slices=evaluated.slices,
-        threads=options["threads"],
-        score_threshold=options["score_threshold"],
-    )
+    threshold = options["score_threshold"]
+    score = partial(Scored.of, slices=evaluated.slices, score_threshold=threshold)
     current = score(evaluated.result)
     if current.slices:
         block = slices_block(evaluated.result, current.slices, report.columns)

@@ -7,13 +7,7 @@ from math import isnan
 from typing import Any
 
 from detap import metrics
-from detap.analysis.bootstrap import (
-    Draws,
-    Resampled,
-    draw_weights,
-    paired_resamples,
-    resampled,
-)
+from detap.analysis.bootstrap import Draws, Resampled, draw_weights, leave_out, resampled
 from detap.analysis.intervals import MetricIntervals, metric_intervals
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.errors import UnknownNameError, UsageError
@@ -37,7 +31,6 @@ class Scored:
 
     overall: Result
     slices: Mapping[str, Result | None] = field(default_factory=dict)  # None without images
-    threads: int | None = None
     score_threshold: Threshold | None = None  # of precision, recall, F1 and FP per image
 
     @classmethod
@@ -46,16 +39,15 @@ class Scored:
         overall: Result,
         slices: Mapping[str, Sequence[ImageName]],
         *,
-        threads: int | None = None,
         score_threshold: Threshold | None = None,
     ) -> "Scored":
         """Evaluate each slice of the images."""
-        known = set(overall.images)
+        known, threads = set(overall.images), overall._run.threads
         results: dict[str, Result | None] = {}
         for tag, names in slices.items():
             images = [name for name in names if name in known]
             results[tag] = on_images(overall, images, threads=threads) if images else None
-        return cls(overall, results, threads, score_threshold)
+        return cls(overall, results, score_threshold)
 
     def of_slice(self, tag: str | None) -> Result | None:
         """Return the result of a slice, or the overall result for None."""
@@ -93,7 +85,6 @@ class Scored:
                 resamples=config.resamples,
                 seed=config.seed,
                 min_ground_truths=config.min_ground_truths,
-                threads=self.threads,
                 others=dict.fromkeys(spec for spec in limited if spec is not None),
             )
             for tag in (None, *self.slices)
@@ -167,21 +158,18 @@ class ImageResamples(Resamples):
         super().__init__(config, paired=baseline is not None)
         self._current, self._metrics = current, current.metrics()
         self._spec_of = partial(_spec_of, self._metrics, current.overall.protocol)
-        self._resampled: dict[str | None, tuple[Resampled | None, Resampled]] = {}
+        self._resampled: dict[str | None, list[Resampled | None]] = {}
         for tag, names in self._names_by_slice(config).items():
             before = None if baseline is None else baseline.of_slice(tag)
             after = current.of_slice(tag)
             if after is None or (self.paired and before is None):
                 continue
-            count, seed, threads = config.resamples, config.seed, current.threads
-            if before is None:
-                weights = draw_weights(len(after.images), count, seed)
-                self._resampled[tag] = None, resampled(after, weights, names, threads=threads)
-                continue
-            pair = paired_resamples(
-                before, after, names, resamples=count, seed=seed, threads=threads
-            )
-            self._resampled[tag] = pair.first, pair.second
+            images = max(len(after.images), 1)
+            weights = leave_out(draw_weights(images, config.resamples, config.seed))
+            self._resampled[tag] = [
+                None if result is None else resampled(result, weights, names)
+                for result in (before, after)
+            ]
 
     def _names_by_slice(self, config: GateConfig) -> dict[str | None, list[str]]:
         """Return the metrics to resample by slice: those with limits, else the primary metric."""

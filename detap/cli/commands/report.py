@@ -139,7 +139,7 @@ def command(session: Session, /, **options: Any) -> None:
     result = add_sanity_notes(scored)
     session.print_time("evaluating")
     session.start_progress("Reporting")
-    report = _report(inputs, tables, (result, earlier), slicing, options["threads"])
+    report = _report(inputs, tables, (result, earlier), slicing)
     source = PageSource(
         result, before=earlier, earlier=before or baseline or "", data_folder=folder
     )
@@ -177,11 +177,7 @@ def _check_page(page: str, sources: Iterable[str]) -> None:
 
 
 def _report(
-    inputs: Inputs,
-    tables: Tables,
-    results: tuple[Result, Result | None],
-    slicing: Gates,
-    threads: int | None,
+    inputs: Inputs, tables: Tables, results: tuple[Result, Result | None], slicing: Gates
 ) -> Report:
     """Return the report of a detector, with slices."""
     result, earlier = results
@@ -190,7 +186,7 @@ def _report(
         notes += comparison_notes(result, earlier)
     blocks = []
     if slices:
-        blocks = [slices_block(result, Scored.of(result, slices, threads=threads).slices)]
+        blocks = [slices_block(result, Scored.of(result, slices).slices)]
     described = tables.describe(digests=True)
     return detection_report(result, inputs=described, notes=notes, blocks=blocks)
 

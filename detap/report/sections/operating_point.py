@@ -38,8 +38,7 @@ _FALSE = 5  # the types of errors.TYPES that false positives are of
 
 def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     """Yield precision, recall and F1 at a threshold or each class's best F1."""
-    source = analysis.match_results if analysis.result.has_boxes else analysis.result
-    point = operating_point(source, "best" if value is None else value)
+    point = operating_point(analysis.match_results, "best" if value is None else value)
     yield block_of(point, None if isinstance(value, str) else value, analysis.names)
 
 
