@@ -1,7 +1,7 @@
 """``detap report``: an HTML page with metrics and errors."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,13 +34,12 @@ from detap.gates.history import history, read_runs
 from detap.io.writing import STDOUT, check_target, write
 from detap.report.model import PageSource, Report
 from detap.report.page import check_installed, data_folder
-from detap.report.page.pictures import ImageFile, Search, any_exists, find_folder, missing, sample
+from detap.report.page.pictures import Pictures, Search, find_folder, sample
 from detap.report.sections.detection import detection_report
 from detap.report.sections.history import history_block, history_notes
 from detap.report.sections.slices import slices_block
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import WRITERS, Style
-from detap.tables.detection import Name
 from detap.text_input import join_names
 
 NO_PICTURES = "none"
@@ -195,24 +194,18 @@ def _with_pictures(
     source: PageSource, given: str | None, file_format: Format
 ) -> tuple[PageSource, list[Note]]:
     """Add the given image folder, or one near the ground truth, with a note."""
-    images = source.result.images
+    images = [*map(str, source.result.images)]
     folders, names = file_format.image_files(source.result.ground_truth)
-
-    def files(images: Iterable[Name]) -> Iterator[ImageFile]:
-        return (ImageFile(str(image), names.get(str(image)), None) for image in images)
-
-    notes: list[Note] = []
+    folder, notes = None if given is None else ImageFolder(given), list[Note]()
     if given is None:
-        search = find_folder(folders, [*files(sample(images))])
+        search = find_folder(folders, names, sample(images))
         folder, notes = search.folder, [_search_note(search)]
-    else:
-        folder = ImageFolder(given)
-        if not any_exists(folder, files(images)):
-            message = f"{escape(given)} has no image file of the data set; the page has no images"
-            notes = [Note("no-images-found", message)]
-            return replace(source, pictures=folder, file_names=names), notes
-    if folder is not None and (absent := missing(folder, files(images))):
-        message = f"images without a file in {escape(folder.path)}: {join_names(absent)}"
+    files = folder and Pictures(folder, names)
+    if given is not None and files is not None and not any(map(files.exists, images)):
+        message = f"{escape(given)} has no image file of the data set; the page has no images"
+        notes = [Note("no-images-found", message)]
+    elif files is not None and (absent := files.missing(images)):
+        message = f"images without a file in {escape(files.folder.path)}: {join_names(absent)}"
         notes.append(Note("images-missing", message, len(absent), "info"))
     return replace(source, pictures=folder, file_names=names), notes
 

@@ -41,7 +41,7 @@ from detap.report.model import (
 from detap.report.numbers import best_cells, described, fraction, in_column, is_undefined, plain
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
-from detap.report.page.pictures import ImageFile, data_uri, thumbnails
+from detap.report.page.pictures import Pictures, data_uri, thumbnails
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.comparison import conclusion, pair_row
@@ -305,14 +305,7 @@ def _pictures(
         return {}, []
     sizes = images.columns["sizes"].tolist()
     numbers = images.by_errors.tolist()
-    files = [
-        ImageFile(
-            images.names[number],
-            source.file_names.get(images.names[number]),
-            (sizes[number][0], sizes[number][1]) if sizes[number][0] else None,
-        )
-        for number in numbers
-    ]
+    sized = {images.names[n]: tuple(sizes[n]) if sizes[n][0] else None for n in numbers}
 
     def save(index: int, data: bytes) -> str:
         if folder is None:
@@ -322,11 +315,12 @@ def _pictures(
         return f"{folder.address}/{THUMBNAILS}/{name}"
 
     threads = 1 if memory_is_tight() else source.result._run.threads or thread_count(SMALL_WORK)
-    result = thumbnails(source.pictures, files, save=save, max_bytes=max_bytes, threads=threads)
+    files = Pictures(source.pictures, source.file_names)
+    result = thumbnails(files, sized, save=save, max_bytes=max_bytes, threads=threads)
     pictures = {
-        str(number): [result.uris[file.name], *result.sizes[file.name]]
-        for number, file in zip(numbers, files, strict=True)
-        if file.name in result.uris
+        str(number): [result.uris[name], *result.sizes[name]]
+        for number in numbers
+        if (name := images.names[number]) in result.uris
     }
     return pictures, list(result.problems)
 

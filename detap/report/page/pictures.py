@@ -8,7 +8,7 @@ folder, else only inside its root.
 import os
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -21,7 +21,6 @@ from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
 from detap.report.packing import LIMIT, MOST_BYTES
-from detap.tables.detection import Name
 
 with suppress(ImportError):  # the search for images does not need it
     from PIL import Image, ImageOps, UnidentifiedImageError
@@ -42,14 +41,6 @@ _SIDEWAYS = (5, 6, 7, 8)
 _ALIKE = 0.02
 
 
-class ImageFile(NamedTuple):
-    """An image and its file."""
-
-    name: str
-    file_name: str | None
-    size: tuple[float, float] | None
-
-
 class Thumbnails(NamedTuple):
     """The thumbnails of images."""
 
@@ -62,8 +53,48 @@ class _UnusableError(Exception):
     """The reason why an image has no thumbnail."""
 
 
+Size = tuple[float, float]
 _Made = tuple[bytes, tuple[int, int]] | str | None
 """A thumbnail and the size of its picture, the reason for none, or None without a file."""
+
+
+class Pictures(NamedTuple):
+    """The files of images in a folder."""
+
+    folder: ImageFolder
+    file_names: Mapping[str, str]  # in the annotations, by the name of the image
+
+    def exists(self, name: str) -> bool:
+        """Return True if the folder has a file of an image, which is not refused."""
+        with suppress(_UnusableError):
+            return bool(self.path(name))
+        return False
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return the images that have no file in the folder, not even a refused one."""
+        missing = []
+        for name in names:
+            with suppress(_UnusableError):
+                if self.path(name) is None:
+                    missing.append(name)
+        return missing
+
+    def path(self, name: str) -> str | None:
+        """Return the first existing file among the possible paths of an image, or None."""
+        folder, root = self.folder
+        refused = []
+        for candidate in _names(name, self.file_names.get(name)):
+            path = os.path.normpath(candidate)
+            full = os.path.join(folder, path)
+            if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir or "\0" in path:
+                refused.append(f"{candidate!r} is outside the image folder")
+            elif os.path.lexists(full):
+                if _is_inside(full, root):
+                    return full
+                refused.append(f"{candidate!r} is a link out of {root}; use --images")
+        if refused:
+            raise _UnusableError(refused[0])
+        return None
 
 
 class Search(NamedTuple):
@@ -81,58 +112,59 @@ def data_uri(number: int, data: bytes) -> str:
 
 
 def thumbnails(
-    folder: ImageFolder,
-    images: Sequence[ImageFile],
+    pictures: Pictures,
+    images: Mapping[str, Size | None],
     *,
     save: Callable[[int, bytes], str] = data_uri,
     max_bytes: int = MOST_BYTES,
     threads: int = 1,
 ) -> Thumbnails:
-    """Return thumbnails of the images that have a file."""
+    """Return thumbnails of the images that have a file; `images` has the annotated sizes."""
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
-    total = 0
+    total, sized = 0, [*images.items()]
     with ThreadPoolExecutor(min(threads, MOST_THREADS)) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of all threads
         made = (
             thumbnail
             for start in range(0, len(images), _BATCH)
-            for thumbnail in pool.map(partial(_made, folder), images[start : start + _BATCH])
+            for thumbnail in pool.map(partial(_made, pictures), sized[start : start + _BATCH])
         )
-        for number, (image, thumbnail) in enumerate(zip(images, made, strict=True)):
+        for number, ((name, annotated), thumbnail) in enumerate(zip(sized, made, strict=True)):
             if thumbnail is None:
                 continue
             if isinstance(thumbnail, str):
-                problems.append(f"{escape(image.name)}: {escape(thumbnail)}")
+                problems.append(f"{escape(name)}: {escape(thumbnail)}")
                 continue
             data, size = thumbnail
             uri = save(number, data)
             if total + len(uri) > max_bytes:
-                left_out = sum(_exists(folder, other) for other in images[number:])
+                left_out = sum(pictures.exists(other) for other, _ in sized[number:])
                 problems.append(f"{left_out:,} pictures left out: {LIMIT}")
                 break
             total += len(uri)
-            uris[image.name], sizes[image.name] = uri, size
-            if image.size is not None and not _alike(image.size, size):
+            uris[name], sizes[name] = uri, size
+            if annotated is not None and not _alike(annotated, size):
                 problems.append(
-                    f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, the "
-                    f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
+                    f"{escape(name)}: the picture has {size[0]} x {size[1]} pixels, the "
+                    f"annotations {annotated[0]:g} x {annotated[1]:g}; boxes are scaled"
                 )
     return Thumbnails(uris, sizes, tuple(problems))
 
 
-def _made(folder: ImageFolder, image: ImageFile) -> _Made:
+def _made(pictures: Pictures, image: tuple[str, Size | None]) -> _Made:
     """Return the thumbnail of an image, the reason why it has none, or None without a file."""
+    name, annotated = image
     try:
-        path = _path(folder, image)
+        path = pictures.path(name)
         if path is None:
             return None
         with os.fdopen(open_regular(path), "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > MOST_FILE_BYTES:
                 raise _UnusableError(f"the file is too large ({size / 1e6:.0f} MB)")
-            return _thumbnail(stream, image.size)
+            return _thumbnail(stream, annotated)
     except _UnusableError as error:
         return str(error)
     except InputError as error:
@@ -144,27 +176,14 @@ def _made(folder: ImageFolder, image: ImageFile) -> _Made:
         return f"the picture cannot be read: {error}"
 
 
-def any_exists(folder: ImageFolder, images: Iterable[ImageFile]) -> bool:
-    """Return True if the folder has a file of any of these images."""
-    return any(_exists(folder, image) for image in images)
-
-
-def missing(folder: ImageFolder, images: Iterable[ImageFile]) -> list[str]:
-    """Return the names of the images that have no file in the folder, not even a refused one."""
-    names = []
-    for image in images:
-        with suppress(_UnusableError):
-            if _path(folder, image) is None:
-                names.append(image.name)
-    return names
-
-
-def sample(names: Sequence[Name]) -> Sequence[Name]:
+def sample(names: Sequence[str]) -> Sequence[str]:
     """Return evenly spaced images to search for."""
     return names[:: -(-len(names) // _SAMPLE) or 1]
 
 
-def find_folder(folders: Iterable[ImageFolder], images: Sequence[ImageFile]) -> Search:
+def find_folder(
+    folders: Iterable[ImageFolder], file_names: Mapping[str, str], images: Sequence[str]
+) -> Search:
     """Return the first folder with files of at least half of the images."""
     searched: list[str] = []
     missing: list[str] = []
@@ -174,17 +193,11 @@ def find_folder(folders: Iterable[ImageFolder], images: Sequence[ImageFile]) -> 
             missing.append(folder.path)
         elif not _is_inside(folder.path, folder.root):
             links.append(folder.path)
-        elif 2 * sum(_exists(folder, image) for image in images) < max(1, len(images)):
+        elif 2 * sum(map(Pictures(folder, file_names).exists, images)) < max(1, len(images)):
             searched.append(folder.path)
         else:
             return Search(folder, (*searched, *missing), tuple(links))
     return Search(None, (*searched, *missing), tuple(links))
-
-
-def _exists(folder: ImageFolder, image: ImageFile) -> bool:
-    with suppress(_UnusableError):
-        return bool(_path(folder, image))
-    return False
 
 
 def _is_inside(path: str, root: str) -> bool:
@@ -192,27 +205,9 @@ def _is_inside(path: str, root: str) -> bool:
     return not root or os.path.commonpath([root, os.path.realpath(path)]) == root
 
 
-def _path(folder: ImageFolder, image: ImageFile) -> str | None:
-    """Return the first existing file among the possible paths of an image, or None."""
-    refused = None
-    for name in _names(image):
-        path = os.path.normpath(name)
-        if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir or "\0" in path:
-            refused = refused or f"{name!r} is outside the image folder"
-            continue
-        full = os.path.join(folder.path, path)
-        if not os.path.lexists(full):
-            continue
-        if _is_inside(full, folder.root):
-            return full
-        refused = refused or f"{name!r} is a link out of {folder.root}; use --images"
-    if refused is not None:
-        raise _UnusableError(refused)
-    return None
-
-
-def _names(image: ImageFile) -> Iterator[str]:
-    given = [name for name in (image.file_name, image.name) if name]
+def _names(image: str, file_name: str | None) -> Iterator[str]:
+    """Yield the names that the file of an image may have."""
+    given = [name for name in (file_name, image) if name]
     for name in given:
         yield name
         # The folder may have the files without the subfolders of the annotations.
@@ -223,9 +218,7 @@ def _names(image: ImageFile) -> Iterator[str]:
             yield name + suffix.upper()
 
 
-def _thumbnail(
-    stream: object, annotated: tuple[float, float] | None
-) -> tuple[bytes, tuple[int, int]]:
+def _thumbnail(stream: object, annotated: Size | None) -> tuple[bytes, tuple[int, int]]:
     with Image.open(stream, formats=_FORMATS) as picture:
         if picture.width * picture.height > MOST_PIXELS:
             raise _UnusableError(
@@ -260,7 +253,7 @@ def _in_color(picture: "Image.Image") -> "Image.Image":
     return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
-def _alike(annotated: tuple[float, float], size: tuple[int, int]) -> bool:
+def _alike(annotated: Size, size: tuple[int, int]) -> bool:
     return all(
         abs(expected - actual) <= max(2.0, _ALIKE * expected)
         for expected, actual in zip(annotated, size, strict=True)

@@ -12,7 +12,7 @@ from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.catalogue import FORMATS  # noqa: E402
 from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
 from detap.formats.read import ground_truth_from  # noqa: E402
-from detap.report.page.pictures import ImageFile, find_folder  # noqa: E402
+from detap.report.page.pictures import find_folder  # noqa: E402
 from tests.formats import small_files as small  # noqa: E402
 from tests.formats.exports import write  # noqa: E402
 from tests.formats.small_files import Corners, Make, Stems, below  # noqa: E402
@@ -272,8 +272,8 @@ def test_a_linked_annotation_folder_is_found_in_both_places(tmp_path: Path) -> N
 
 
 def test_a_search_without_images_or_folders(tmp_path: Path) -> None:
-    assert find_folder([ImageFolder(str(tmp_path))], []).folder is None
-    assert find_folder([], [ImageFile("a", None, None)]) == (None, (), ())
+    assert find_folder([ImageFolder(str(tmp_path))], {}, []).folder is None
+    assert find_folder([], {}, ["a"]) == (None, (), ())
 
 
 def test_ground_truth_from_the_network_has_no_folder(tmp_path: Path) -> None:

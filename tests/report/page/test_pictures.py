@@ -12,7 +12,7 @@ Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not 
 
 from detap.formats.image_folders import ImageFolder  # noqa: E402
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
-from detap.report.page.pictures import ImageFile, thumbnails  # noqa: E402
+from detap.report.page.pictures import Pictures, thumbnails  # noqa: E402
 from tests.cli.conftest import Run  # noqa: E402
 from tests.report.page.cases import SIZE, images_of, pictures_of, write_case, write_page  # noqa: E402
 
@@ -39,7 +39,7 @@ def reddish(color: tuple[int, ...]) -> bool:
 
 def test_an_image_is_scaled_down(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (640, 480))])
+    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (640, 480)})
     assert decoded(images.uris["a"]).size == (480, 360)
     assert images.sizes == {"a": (640, 480)}
     assert images.problems == ()
@@ -48,14 +48,14 @@ def test_an_image_is_scaled_down(tmp_path: Path) -> None:
 def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> None:
     # Orientation 6: the top of the scene is at the right of the pixels as stored.
     draw(tmp_path / "a.jpg", turn=6)
-    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (480, 640))])
+    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (480, 640)})
     upright = decoded(images.uris["a"])
     assert upright.size == (360, 480)
     assert reddish(upright.getpixel((180, 20)))
     assert not reddish(upright.getpixel((180, 460)))
     assert images.problems == ()
     # And as its pixels lie where that is how it was annotated.
-    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (640, 480))])
+    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (640, 480)})
     stored = decoded(images.uris["a"])
     assert stored.size == (480, 360)
     assert reddish(stored.getpixel((20, 180)))
@@ -100,8 +100,8 @@ def test_files_that_are_not_images_are_reported(
     if name == "heavy":
         (folder / "heavy.jpg").write_bytes(bytes(200_000))
         monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
-    requested = [ImageFile(name, file_name, None), ImageFile("whole", None, None)]
-    images = thumbnails(ImageFolder(str(folder)), requested)
+    names = {} if file_name is None else {name: file_name}
+    images = thumbnails(Pictures(ImageFolder(str(folder)), names), {name: None, "whole": None})
     assert list(images.uris) == ["whole"]
     (problem,) = images.problems
     assert said in problem
@@ -111,22 +111,22 @@ def test_files_that_are_not_images_are_reported(
 def test_the_page_knows_the_image_suffixes_of_the_readers(tmp_path: Path, suffix: str) -> None:
     draw(tmp_path / "a.jpg")
     (tmp_path / "a.jpg").rename(tmp_path / f"a{suffix}")
-    assert thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris.keys() == {"a"}
+    assert thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris.keys() == {"a"}
 
 
 def test_a_file_name_with_folders_matches_without_them(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
     assert thumbnails(
-        ImageFolder(str(tmp_path)), [ImageFile("1", "train\\a.jpg", None)]
+        Pictures(ImageFolder(str(tmp_path)), {"1": "train\\a.jpg"}), {"1": None}
     ).uris.keys() == {"1"}
     assert thumbnails(
-        ImageFolder(str(tmp_path)), [ImageFile("1", "train/a.jpg", None)]
+        Pictures(ImageFolder(str(tmp_path)), {"1": "train/a.jpg"}), {"1": None}
     ).uris.keys() == {"1"}
 
 
 def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (1000, 200))])
+    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (1000, 200)})
     assert images.uris.keys() == {"a"}
     assert images.problems == (
         "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled",
@@ -136,10 +136,11 @@ def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
 def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
-    one = len(thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"])
+    one = len(thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"])
     draw(tmp_path / "e.jpg")
-    requested = [ImageFile(name, None, None) for name in "abcde"]  # there is no d
-    images = thumbnails(ImageFolder(str(tmp_path)), requested, max_bytes=2 * one + 1)
+    requested = dict.fromkeys("abcde")  # there is no d
+    files = Pictures(ImageFolder(str(tmp_path)), {})
+    images = thumbnails(files, requested, max_bytes=2 * one + 1)
     assert list(images.uris) == ["a", "b"]
     assert images.problems == (
         "2 pictures left out: a page has at most 20 MB; use --page-data DIR",
@@ -150,7 +151,7 @@ def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
 def test_images_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
     assert decoded(
-        thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"]
+        thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"]
     ).size == (50, 40)
 
 
@@ -158,7 +159,7 @@ def test_16_bit_images_are_rescaled(tmp_path: Path) -> None:
     picture = Image.new("I;16", (100, 40), 1000)
     picture.paste(1400, (50, 0, 100, 40))
     picture.save(tmp_path / "a.png")
-    small = decoded(thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"])
+    small = decoded(thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"])
     assert small.getpixel((10, 20))[0] < 20
     assert small.getpixel((90, 20))[0] > 235
 
@@ -197,15 +198,17 @@ def test_missing_images_are_counted_once(tmp_path: Path, command: Run) -> None:
 def test_the_number_of_threads_changes_nothing(tmp_path: Path, max_bytes: int) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
-    images = [ImageFile(str(n), None, (640, 480)) for n in range(20)]
-    for image in images:
+    images = dict.fromkeys(map(str, range(20)), (640, 480))
+    for name in images:
         noise = Image.frombytes("RGB", (16, 12), os.urandom(3 * 16 * 12))
-        noise.resize((640, 480)).save(folder / f"{image.name}.jpg")
+        noise.resize((640, 480)).save(folder / f"{name}.jpg")
     (folder / "0.jpg").unlink()
     (folder / "1.jpg").write_text("no picture", "utf-8")
     draw(folder / "2.jpg", (320, 480))
     alone, *others = (
-        thumbnails(ImageFolder(str(folder)), images, max_bytes=max_bytes, threads=threads)
+        thumbnails(
+            Pictures(ImageFolder(str(folder)), {}), images, max_bytes=max_bytes, threads=threads
+        )
         for threads in (1, 2, 5)
     )
     assert [list(other.uris.items()) for other in others] == [list(alone.uris.items())] * 2
