@@ -150,13 +150,7 @@ class MeanAveragePrecision(Metric):
         self.image_key = image_key
         self.iou_type = types
         thresholds = iou_thresholds, rec_thresholds, max_detection_thresholds
-        repeats: Any = "error" if image_key is None else "identical"
-        self._evaluators = {
-            name: Evaluator(
-                protocol=_protocol(name, *thresholds, sigmas), repeats=repeats, as_is=True
-            )
-            for name in types
-        }
+        self._protocols = {name: _protocol(name, *thresholds, sigmas) for name in types}
         self.add_state("image_names", [], "cat")
         for side in _SIDES:
             for column in columns_of(side, types):
@@ -210,10 +204,8 @@ class MeanAveragePrecision(Metric):
         preds, target = (
             {name: as_array(tensor) for name, tensor in columns[side].items()} for side in _SIDES
         )
-        for iou_type, evaluator in self._evaluators.items():
-            evaluator.reset()
-            self._fill(evaluator, iou_type, images, preds, target)
-            evaluator.reset()
+        for iou_type in self.iou_type:
+            self._evaluator(iou_type, images, preds, target)
 
     def _image_names(self, target: Items) -> list[Any]:
         """Return the image names by `image_key`, else pairs (rank, number of processes)."""
@@ -253,7 +245,7 @@ class MeanAveragePrecision(Metric):
         self, iou_type: str, result: Result | None, by_class: Result | None
     ) -> dict[str, Tensor]:
         """Return the metrics of one IoU type by torchmetrics' names."""
-        limits = self._evaluators[iou_type].protocol.max_dets
+        limits = self._protocols[iou_type].max_dets
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
         names |= {f"mar_{limit}": f"AR{limit}" for limit in limits}
@@ -308,17 +300,12 @@ class MeanAveragePrecision(Metric):
             preds["labels"], target["labels"] = (
                 np.zeros_like(side["labels"]) for side in (preds, target)
             )
-        evaluator = self._evaluators[iou_type]
-        evaluator.reset()
-        self._fill(evaluator, iou_type, names, preds, target)
-        result = evaluator.compute()
-        evaluator.reset()
-        return result
+        return self._evaluator(iou_type, names, preds, target).compute()
 
-    def _fill(
-        self, evaluator: Evaluator, iou_type: str, names: list[Any], preds: Arrays, target: Arrays
-    ) -> None:
-        """Update an evaluator with all images."""
+    def _evaluator(
+        self, iou_type: str, names: list[Any], preds: Arrays, target: Arrays
+    ) -> Evaluator:
+        """Return an evaluator of one IoU type with all images."""
         key = SHAPE_KEYS[iou_type]
         detections, ground_truths = (shapes_of(side, iou_type) for side in (preds, target))
         ground_truth = {
@@ -330,6 +317,8 @@ class MeanAveragePrecision(Metric):
         if key == "keypoints":
             ground_truth["boxes"] = per_image(target, "boxes")
         shapes = {} if key == "boxes" else {key: detections}
+        repeats: Any = "error" if self.image_key is None else "identical"
+        evaluator = Evaluator(protocol=self._protocols[iou_type], repeats=repeats, as_is=True)
         evaluator.update(
             names,
             detections if key == "boxes" else None,
@@ -338,6 +327,7 @@ class MeanAveragePrecision(Metric):
             **shapes,
             ground_truth=ground_truth,
         )
+        return evaluator
 
     def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
         """Replace the states by those of all processes, also if some have none."""
