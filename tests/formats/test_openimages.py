@@ -8,10 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from detap import evaluate
 from detap.errors import InputError
@@ -457,36 +454,7 @@ def test_a_line_that_is_too_long(tmp_path: Path) -> None:
     assert refused(long) == ["line 3: is longer than 1048576 bytes; write one row per line"]
 
 
-# --- the scanner against the fallback reader
-
-WORDS = st.sampled_from(["a", "b", "a.jpg", "b c", "é", 'x"y', "x,y", "d "])
-NUMBERS = st.floats(0, 1).map(repr) | st.sampled_from(["0", "1", ".5", "5e-1", "0.50", "1.", "+.1"])
-GROUPS = st.sampled_from(["0", "1", "-1", ""])
-LINES = st.lists(st.tuples(WORDS, WORDS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, GROUPS), max_size=9)
-
-
-@given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_the_fast_reader_equals_the_fallback_reader(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, ...]], end: str
-) -> None:
-    """Quoted fields are left to the fallback reader."""
-    header = (*PLAIN.split(","), "IsGroupOf")
-    both = []
-    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
-        text = io.StringIO()
-        csv.writer(text, lineterminator=end, quoting=quoting).writerows([header, *lines])
-        path = tmp_path_factory.getbasetemp() / "law.csv"
-        path.write_text(text.getvalue(), newline="")
-        both.append(Rows(path, FORM, check=False))
-    assert same(*both)
-
-
-def same(one: Rows, other: Rows) -> bool:
-    assert [one.images[n] for n in one.image] == [other.images[n] for n in other.image]
-    assert [one.labels[n] for n in one.label] == [other.labels[n] for n in other.label]
-    assert one.unknown == other.unknown
-    assert np.array_equal(one.group_of, other.group_of)
-    return one.corners.tobytes() == other.corners.tobytes()
+# --- the scanner, which fuzz.targets compares with the fallback reader
 
 
 def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
