@@ -3,7 +3,6 @@
 import gc
 import json
 import weakref
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -66,57 +65,6 @@ def test_an_exception_of_the_reader_is_raised() -> None:
         result_columns(b"[]", some_truth(), feed=read)
     with pytest.raises(KeyboardInterrupt):
         truth_columns(b"{}", feed=read)
-
-
-IDS: dict[str, Any] = {
-    "whole": float,
-    "large": lambda n: 2**60 + n,
-    "largest": lambda n: 2**63 - 5 + n,
-    "string": lambda n: f"{n:012}.jpg",
-    "escaped": lambda n: f"a\\\u00e9/{n}",
-}
-
-
-@pytest.mark.parametrize("form", IDS)
-def test_ids_that_real_tools_write(form: str) -> None:
-    spell = IDS[form]
-    document = deepcopy(TRUTH)
-    records = deepcopy(RESULTS)
-    for name in ("images", "categories"):
-        for record in document[name]:
-            record["id"] = spell(record["id"])
-    for record in [*document["annotations"], *records]:
-        record["image_id"] = spell(record["image_id"])
-        record["category_id"] = spell(record["category_id"])
-    for number, record in enumerate(document["annotations"]):
-        record["id"] = float(number) if form == "whole" else f"annotation {number}"
-    columns = agreed(truth_columns, as_bytes(document))
-    assert columns is not None
-    assert columns.table.images == tuple(spell(n) for n in (1, 2, 3))
-    ids = [1, 2, 3] if form == "whole" else [spell(n) for n in (1, 2, 3)]
-    truth = GroundTruth.from_arrays(
-        image=ids[:1], label=ids[:1], boxes=[[0, 0, 1, 1]], images=ids, classes=ids
-    )
-    assert agreed(result_columns, as_bytes(records), truth) is not None
-    listed = {"info": {"a": [1]}, "images": document["images"], "annotations": records}
-    assert agreed(result_columns, as_bytes(listed), truth) is not None
-
-
-@pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
-def test_ground_truth_with_mixed_or_repeated_ids(mixed: str) -> None:
-    document = deepcopy(TRUTH)
-    for record in document["images"]:
-        record["id"] = str(record["id"])
-    for record in document["annotations"]:
-        record["image_id"] = str(record["image_id"])
-    assert agreed(truth_columns, as_bytes(document)) is not None
-    if mixed == "images":
-        document["images"][2]["id"] = 3
-    elif mixed == "annotations":
-        document["annotations"][0]["image_id"] = 1
-    else:
-        document["images"][2]["id"] = "1"
-    assert agreed(truth_columns, as_bytes(document)) is None
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.formats.dota import dota_form
@@ -162,23 +162,6 @@ def test_files_equal_their_lines_read_one_by_one(name: str, data: st.DataObject)
         if isinstance(form, YoloForm):
             assert flag == columns[-1].isdecimal()
         assert [float(column).hex() for column in columns] == list(values)
-
-
-@given(numbers)
-@example("1e22")
-@example("1e23")
-@example("9007199254740992")
-@example("9007199254740993")
-@example("0." + "0" * 100_001 + "1e100010")
-@example("1e-00000000000000000000000000000000000000000000001")
-@example("1e" + "9" * 30)
-@example("-0.0e-999999")
-def test_a_number_equals_python_float_to_the_last_bit(text: str) -> None:
-    rows, problems = read([f"a {text} 0 0 0 0".encode()], FORMS["VOC class file"])
-    if abs(value := float(text)) == float("inf"):
-        assert "is too large for a number" in problems[0]
-    else:
-        assert rows.numbers[0].hex() == value.hex()
 
 
 def test_reading_stops_after_the_limit_of_rows() -> None:

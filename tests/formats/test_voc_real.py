@@ -7,7 +7,7 @@ import pytest
 from detap.formats.text.lines import LineForm
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start, read_detections, read_ground_truth
-from tests.formats.voc_files import same, without_scanners
+from tests.formats.voc_files import without_scanners
 
 __all__ = ["without_scanners"]
 
@@ -63,17 +63,3 @@ def test_bccd(real_data: Path) -> None:
     assert {note.code: note.count for note in truth.notes} == {"one-pixel-boxes": 2}
     flat = truth.corners[(truth.corners[:, 0] == truth.corners[:, 2])]
     assert flat.tolist() == [[504, 337, 504, 337], [181, 329, 181, 329]]
-
-
-@pytest.mark.parametrize("name", ["voc2007-test", "bccd", "voc-100/gt/voc_xml"])
-def test_both_readers_give_the_same_tables(
-    real_data: Path, name: str, request: pytest.FixtureRequest
-) -> None:
-    truth = read_ground_truth(folder(real_data, name))
-    detections = None
-    if name == "voc2007-test":
-        detections = read_detections(real_data / name / "detections", truth)
-    request.getfixturevalue("without_scanners")
-    same(truth, read_ground_truth(real_data / name))
-    if detections is not None:
-        same(detections, read_detections(real_data / name / "detections", truth))

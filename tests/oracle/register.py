@@ -25,7 +25,7 @@ ORACLES: dict[str, tuple[str, str]] = {
     ),
     "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
     "detap.formats.text._ragged": ("tests.oracle.lines", "tests.formats.test_text_lines"),
-    "detap.formats.voc._scan": ("detap.formats.voc.xml", "tests.formats.test_voc_scan"),
+    "detap.formats.voc._scan": ("fuzz.targets", "tests.formats.test_voc_scan"),
     "detap.tables._columns": ("tests.formats.test_columns", "tests.formats.test_columns"),
     "detap.tables._loops": ("tests.oracle.columns", "tests.formats.test_columns"),
     "detap.tables._runs": ("tests.oracle.masks", "tests.core.test_masks"),
