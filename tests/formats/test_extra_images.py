@@ -242,12 +242,6 @@ def test_options(tmp_path: Path, command: Run, choice: list[str]) -> None:
     assert reading == [None, {"extra_images": "drop"} if "drop" in choice else None]
 
 
-def test_a_selected_image_among_extra_ones(tmp_path: Path, command: Run) -> None:
-    paths = ground_truth(tmp_path), coco(tmp_path, ROWS)
-    record = command("eval", *paths, "--images", "1", *JSON).report()
-    assert record["summary"]["AP"] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("choice", [[], ["--images", "seen"], ["--as-is"]], ids=" ".join)
 def test_others_stay_an_error(tmp_path: Path, command: Run, choice: list[str]) -> None:
     paths = map(str, (ground_truth(tmp_path), coco(tmp_path, ROWS)))
@@ -255,12 +249,6 @@ def test_others_stay_an_error(tmp_path: Path, command: Run, choice: list[str]) -
     assert said.count("\n") == 1
     assert f"[2]: image_id 3 is not in the ground truth {COUNTS}; use results for the same" in said
     assert said.endswith(f"{REMEDY}\n")
-
-
-def test_an_unknown_image_is_not_selected(tmp_path: Path, command: Run) -> None:
-    paths = map(str, (ground_truth(tmp_path), coco(tmp_path, ROWS)))
-    said = command("eval", *paths, "--images", "1,3").refused()
-    assert "image '3' is not in the ground truth" in said
 
 
 def test_several_inputs_of_which_one_has_extra_images_only(tmp_path: Path, command: Run) -> None:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from detap.core.arrays import Scores
 from detap.core.matching import accumulate
 from detap.evaluation.detection import evaluate
-from detap.evaluation.scoring import on_images
+from detap.evaluation.scoring import on_images, score_tables
 from detap.evaluation.selection import select
 from detap.protocols import ANY_AREA, AreaRange, Protocol, protocol
-from tests.cases import MORE, RANKED, Case, cases
+from tests.cases import MORE, RANKED, Case, cases, crowded_cases
 from tests.depth import examples
 from tests.parity.compare import assert_same_bits
 from tests.parity.test_core_is_oracle import any_protocol as any_axes
@@ -155,3 +155,25 @@ def test_counts_equal_those_of_the_class_table(case: Case, protocol: Protocol) -
     errors = Counter(zip(table["result"].tolist(), (table["error"] != "").tolist(), strict=True))
     assert not errors["false-positive", False]
     assert not errors["true-positive", True]
+
+
+# --- threads
+
+
+COLUMNS = ("max_dets_index", "true_positive", "ignored", "duplicate", "max_iou", "matched_gt")
+
+
+@given(st.one_of(cases(), crowded_cases()), any_protocol, st.sampled_from((2, 3, 8)))
+def test_threads_change_no_result(case: Case, protocol: Protocol, count: int) -> None:
+    run = score_tables(*case.tables_for(protocol), protocol)._run
+    run.threads = 1
+    plain, match_table = run.evaluate(), run.match_table()
+    run.threads = count
+    assert_same_scores(run.evaluate(), plain)
+    kept = run.match_table()
+    for name in COLUMNS:
+        assert_same_bits(getattr(kept, name), getattr(match_table, name), name)
+    for ours, theirs in zip(kept.ranking, match_table.ranking, strict=True):
+        assert_same_bits(ours, theirs, "ranking")
+    levels = accumulate(match_table, threads=1, all_max_dets=True)
+    assert_same_scores(accumulate(kept, threads=count, all_max_dets=True), levels)
