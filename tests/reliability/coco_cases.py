@@ -188,6 +188,32 @@ def edit_all(part: str, **values: Any) -> Callable[[Truth], None]:
     return change
 
 
+def each(key: str, make: Callable[[list[Any]], Any]) -> Callable[[Any], None]:
+    """Return a function that gives every record of a file a value made of its box."""
+
+    def change(value: Any) -> None:
+        for row in value["annotations"] if isinstance(value, dict) else value:
+            row[key] = make(row["bbox"])
+
+    return change
+
+
+class Both:
+    """Adds two cases of an invalid value of a key: of a ground truth and of a detection."""
+
+    def __init__(self, key: str, numbers: tuple[int, int], **more: Any) -> None:
+        self.key = key
+        self.numbers = numbers
+        self.more = more
+
+    def __call__(self, row: str, name: str, value: Any, says: str) -> None:
+        one, other = self.numbers
+        gt = edit("annotations", one, **{self.key: value})
+        refused(row, f"{name}-in-truth", GT, rf"annotations\[{one}\]", says, gt=gt, **self.more)
+        dt = edit_result(other, **{self.key: value})
+        refused(row, f"{name}-in-results", DT, rf"\[{other}\]", says, dt=dt, **self.more)
+
+
 def appended(part: str, record: dict[str, Any]) -> Callable[[Truth], None]:
     return lambda value: value[part].append(record)
 
@@ -284,14 +310,8 @@ refused("same-file", "results-object-as-truth", GT, "", says, gt={"annotations":
 
 # --- numbers
 
-for name, text in (
-    ("nan", "NaN"),
-    ("infinity", "Infinity"),
-    ("minus", "-Infinity"),
-    ("1e999", "1e999"),
-    ("401-digits", "9" * 401),
-    ("5000-digits", "9" * 5000),
-):
+NOT_FINITE = {"nan": "NaN", "infinity": "Infinity", "minus": "-Infinity", "1e999": "1e999"}
+for name, text in {**NOT_FINITE, "401-digits": "9" * 401, "5000-digits": "9" * 5000}.items():
     corners = f"[10, 10, {text}, 20]"
     for part, file, location, says, old, new, content in (
         ("score", DT, r"\[1\]", "score", '"score": 0.8', f'"score": {text}', results),

@@ -15,11 +15,11 @@ from tests.reliability.coco_cases import (
     BASE,
     DT,
     GT,
+    NOT_FINITE,
     Results,
     Truth,
     edit,
     edit_all,
-    edit_result,
     replaced,
 )
 
@@ -52,25 +52,10 @@ def results() -> Results:
 MORE: dict[str, Any] = {"cases": CASES, "usual": (truth, results), "iou_type": "keypoints"}
 refused: Callable[..., None] = partial(coco_cases.refused, **MORE)
 scored: Callable[..., None] = partial(coco_cases.scored, **MORE)
+both = coco_cases.Both("keypoints", (1, 2), **MORE)
 
 
-def both(row: str, name: str, keypoints: Any, says: str) -> None:
-    """Add two cases of invalid keypoints: of a ground truth and of a detection."""
-    gt = edit("annotations", 1, keypoints=keypoints)
-    refused(row, f"{name}-in-truth", GT, r"annotations\[1\]", says, gt=gt)
-    dt = edit_result(2, keypoints=keypoints)
-    refused(row, f"{name}-in-results", DT, r"\[2\]", says, dt=dt)
-
-
-def each(make: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
-    """Return a function that gives every record of a file other keypoints."""
-
-    def change(value: Any) -> None:
-        for row in value["annotations"] if isinstance(value, dict) else value:
-            row["keypoints"] = make(row["bbox"])
-
-    return change
-
+each = partial(coco_cases.each, "keypoints")
 
 BOX = [10, 10, 20, 20]
 """Keypoints of the records that cases change: the second ground truth and its detection."""
@@ -123,12 +108,7 @@ for _name, _value, _says in (
 ):
     both("pose-number", _name, [POSE[0], _value, *POSE[2:]], _says)
 both("pose-number", "v-null", [*POSE[:2], None, *POSE[3:]], r"keypoints\[2\] is null")
-for _name, _text in (
-    ("nan", "NaN"),
-    ("infinity", "Infinity"),
-    ("minus", "-Infinity"),
-    ("1e999",) * 2,
-):
+for _name, _text in NOT_FINITE.items():
     for _file, _make in ((GT, truth), (DT, results)):
         for _what, _old, _new in (
             ("x", '"keypoints": [10,', f'"keypoints": [{_text},'),

@@ -15,6 +15,7 @@ from tests.reliability.coco_cases import (
     BASE,
     DT,
     GT,
+    NOT_FINITE,
     Results,
     Truth,
     edit,
@@ -81,14 +82,7 @@ def results() -> Results:
 MORE: dict[str, Any] = {"cases": CASES, "usual": (truth, results), "iou_type": "segm"}
 refused: Callable[..., None] = partial(coco_cases.refused, **MORE)
 scored: Callable[..., None] = partial(coco_cases.scored, **MORE)
-
-
-def both(row: str, name: str, segmentation: Any, says: str) -> None:
-    """Add two cases of invalid segmentation: of a ground truth and of a detection."""
-    gt = edit("annotations", 0, segmentation=segmentation)
-    refused(row, f"{name}-in-truth", GT, r"annotations\[0\]", says, gt=gt)
-    dt = edit_result(0, segmentation=segmentation)
-    refused(row, f"{name}-in-results", DT, r"\[0\]", says, dt=dt)
+both = coco_cases.Both("segmentation", (0, 0), **MORE)
 
 
 def without_boxes(rows: Results) -> None:
@@ -96,15 +90,7 @@ def without_boxes(rows: Results) -> None:
         del row["bbox"]
 
 
-def each(kind: Callable[[list[Any]], Any]) -> Callable[[Any], None]:
-    """Return a function that changes every mask of a file."""
-
-    def change(value: Any) -> None:
-        for row in value["annotations"] if isinstance(value, dict) else value:
-            row["segmentation"] = kind(row["bbox"])
-
-    return change
-
+each = partial(coco_cases.each, "segmentation")
 
 BOX = [10, 10, 20, 20]
 """Segmentation of the record that cases change: the first of both files."""
@@ -267,12 +253,7 @@ for _name, _rings, _says in (
     ("huge", [[10, 10, 10, 10**400, 30, 30]], r"segmentation\[0\]\[3\]"),
 ):
     both("mask-polygon", _name, _rings, _says)
-for _name, _text in (
-    ("nan", "NaN"),
-    ("infinity", "Infinity"),
-    ("minus", "-Infinity"),
-    ("1e999", "1e999"),
-):
+for _name, _text in NOT_FINITE.items():
     _data = replaced("[[10, 10, 10, 30,", f"[[10, 10, {_text}, 30,", truth)
     _says = r"segmentation\[0\]\[2\]|NaN"
     refused("mask-polygon", f"{_name}-in-truth", GT, r"annotations\[0\]", _says, gt=_data)
