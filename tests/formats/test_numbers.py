@@ -119,14 +119,6 @@ def test_numbers_invalid_in_json(text: str) -> None:
     assert parse_json(text.encode()) is None
 
 
-@pytest.mark.parametrize("power", [-400, -343, -71, -70, -28, -27, 0, 22, 23, 55, 56, 290, 309])
-@pytest.mark.parametrize("mantissa", [1, 2**53, 2**53 + 1, 10**19 - 1, 2**64 - 1, 10**30 + 1, 0])
-def test_exponents_at_the_limits_of_each_algorithm(mantissa: int, power: int) -> None:
-    """Quotients end at 10**22; Python reads the others."""
-    assert_parsed(f"{mantissa}e{power}")
-    assert_parsed(f"-0.{mantissa}e{power}")
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_every_float32_is_read_as_python_reads_it(number: int) -> None:
     value = struct.unpack("f", struct.pack("I", number))[0]
@@ -135,33 +127,23 @@ def test_every_float32_is_read_as_python_reads_it(number: int) -> None:
         assert_parsed(f"{value:.8e}")
 
 
-@pytest.mark.parametrize("zeros", [18, 19, 20, 400, 100_000])
-def test_many_zeros_do_not_change_the_value(zeros: int) -> None:
-    for text in (
-        f"0.{'0' * zeros}1e{zeros}",
-        f"1{'0' * zeros}e-{zeros}",
-        f"1.5{'0' * zeros}",
-        f"1{'0' * zeros}1e-{zeros}",
-        f"0.{'0' * zeros}",
-    ):
-        assert_parsed(text)
+# At the limits of each algorithm: quotients end at 10**22; Python reads the others.
+POWERS = (-400, -343, -71, -70, -28, -27, 0, 22, 23, 55, 56, 290, 309)
+MANTISSAS = (1, 2**53, 2**53 + 1, 10**19 - 1, 2**64 - 1, 10**30 + 1, 0)
+EDGES = [f"{start}{n}e{power}" for n in MANTISSAS for power in POWERS for start in ("", "-0.")]
+# An odd number of 54 bits, halved, in the fewest digits: exactly halfway, which rounds to even.
+HALVED = [(n, power) for n in (2**53 + 1, 2**53 + 3, 2**53 + 5, 2**54 - 1) for power in range(1, 5)]
+EDGES += [f"{n * 5**power}e-{power}" for n, power in HALVED if n * 5**power < 10**19]
+# Mantissas of 64 bits close to the middle between two doubles.
+ABOVE = (1022, 2048 + 1022, 4096 + 1022, 2048 + 1024, 2048 + 1026)
+EDGES += [f"{2**63 + above}{point}" for above in ABOVE for point in ("", ".0")]
+EDGES += [f"0.{'0' * 140}12345e1150", f"12345{'0' * 140}e-1150", "-0", "0"]
+for _count in (18, 19, 20, 400, 100_000):
+    _zeros = "0" * _count
+    EDGES += [f"0.{_zeros}1e{_count}", f"1{_zeros}e-{_count}", f"1.5{_zeros}"]
+    EDGES += [f"1{_zeros}1e-{_count}", f"0.{_zeros}"]
 
 
-@pytest.mark.parametrize("power", [1, 2, 3, 4])
-@pytest.mark.parametrize("number", [2**53 + 1, 2**53 + 3, 2**53 + 5, 2**54 - 1])
-def test_halfway_numbers_round_to_even(number: int, power: int) -> None:
-    """An odd number of 54 bits, halved `power` times, in the fewest digits: exactly halfway."""
-    if number * 5**power < 10**19:
-        assert_parsed(f"{number * 5**power}e-{power}")
-
-
-@pytest.mark.parametrize("above", [1022, 2048 + 1022, 4096 + 1022, 2048 + 1024, 2048 + 1026])
-def test_integers_of_64_bits(above: int) -> None:
-    """A mantissa close to the middle between two doubles, with and without a point."""
-    assert_parsed(f"{2**63 + above}")
-    assert_parsed(f"{2**63 + above}.0")
-
-
-@pytest.mark.parametrize("text", [f"0.{'0' * 140}12345e1150", f"12345{'0' * 140}e-1150", "-0", "0"])
-def test_exponents_of_four_digits_and_zero(text: str) -> None:
+@pytest.mark.parametrize("text", EDGES, ids=lambda text: text[:30])
+def test_numbers_at_the_limits_of_each_algorithm(text: str) -> None:
     assert_parsed(text)
