@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 import detap
-from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
+from tests.formats.exports import Bad, changed, write
 
 
 def box(label: str, x: Any, y: Any, width: Any, height: Any, **more: Any) -> dict[str, Any]:
@@ -27,19 +26,6 @@ SCORED = [
 
 def valid(folder: Path) -> Path:
     return write(folder / "gt.json", TRUTH)
-
-
-def test_boxes_by_their_centers(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    assert truth.format == "createml"
-    assert truth.images == ("a", "b")
-    assert truth.classes == ("cat", "dog")
-    assert truth.label.tolist() == [1, 0]
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    assert truth.box_area.tolist() == [210, 100]
-    assert FORMATS["createml"].file_names(truth) == {"a": "a.jpg", "b": "b.png"}
-    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
 def test_images_match_by_stem_if_folders_differ(tmp_path: Path) -> None:

@@ -4,14 +4,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
+from tests.formats.exports import Bad, changed, write
 
 
 def box(label: int, *numbers: float, **more: Any) -> dict[str, Any]:
@@ -35,21 +33,6 @@ SCORED = {**TRUTH, "items": [{"id": "a", "annotations": [box(1, 1, 2, 10.5, 20, 
 
 def valid(folder: Path) -> Path:
     return write(folder / "gt.json", TRUTH)
-
-
-def test_boxes_images_classes_and_sizes(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    assert truth.format == "datumaro"
-    assert truth.images == ("a", "b")
-    assert truth.classes == ("cat", "cow", "dog")  # also one without boxes
-    assert truth.label.tolist() == [2, 0]
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    sizes = np.array([[50, 40], [np.nan, np.nan]])
-    assert np.array_equal(np.asarray(truth.image_sizes), sizes, equal_nan=True)
-    assert FORMATS["datumaro"].file_names(truth) == {"a": "a.jpg"}
-    assert FORMATS["datumaro"].image_attribute(truth, "frame") == {"b": 3}
-    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
 def test_a_folder_of_subsets(tmp_path: Path) -> None:

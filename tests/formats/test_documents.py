@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError
+from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
 from tests.formats import test_createml as createml
@@ -23,7 +25,7 @@ from tests.formats import test_scalabel as scalabel
 from tests.formats import test_supervisely as supervisely
 from tests.formats import test_tfcsv as tfcsv
 from tests.formats import test_via as via
-from tests.formats.exports import Bad, changed, refused, write
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 from tests.raised import raised
 
 
@@ -84,6 +86,53 @@ def names(with_part: str = "name") -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "name", [name for name, kind in KINDS.items() if getattr(kind, with_part)]
     )
+
+
+class Example(NamedTuple):
+    """A dog and a cat on image a, nothing on image b: a valid file, and what it gives beyond."""
+
+    write: Callable[[Path], Path]
+    classes: tuple[str, ...]
+    files: dict[str, str]
+    sizes: list[list[float]] | None = None
+    attribute: tuple[str, dict[str, Any]] | None = None  # of images
+
+
+A_AND_B = {"a": "a.jpg", "b": "b.png"}
+EXAMPLES = {
+    "createml": Example(createml.valid, ("cat", "dog"), A_AND_B),
+    "datumaro": Example(
+        datumaro.valid, ("cat", "cow", "dog"), {"a": "a.jpg"},  # also a class without boxes
+        [[50, 40], [math.nan] * 2], ("frame", {"b": 3}),
+    ),
+    "sagemaker": Example(
+        sagemaker.valid, ("cat", "dog"), {"a": "a.jpg", "b": "b.jpg"}, [[50, 40]] * 2
+    ),
+    "scalabel": Example(scalabel.valid, ("dog", "cat"), A_AND_B),  # as they come
+    "supervisely": Example(
+        supervisely.project, ("cat", "cow", "dog"), A_AND_B, [[50, 40]] * 2, ("night", {"a": True})
+    ),
+    "via": Example(via.valid, ("cat", "dog"), A_AND_B, None, ("night", {"a": "1"})),
+    "via 3": Example(via.valid_3, ("cat", "dog"), {"a": "a.jpg", "b": "b.jpg"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_dog_and_a_cat(name: str, tmp_path: Path) -> None:
+    example, reader = EXAMPLES[name], FORMATS[name.split(maxsplit=1)[0]]
+    truth = detap.read_ground_truth(example.write(tmp_path / "gt"))
+    assert (truth.format, truth.images) == (name.split(maxsplit=1)[0], ("a", "b"))
+    assert truth.classes == example.classes
+    assert [truth.classes[k] for k in truth.label] == ["dog", "cat"]
+    assert truth.corners.tolist() == [[*DOG], [*CAT]]
+    assert truth.box_area.tolist() == [210, 100]
+    if example.sizes is not None:
+        assert np.array_equal(np.asarray(truth.image_sizes), example.sizes, equal_nan=True)
+    assert reader.file_names(truth) == example.files
+    if example.attribute is not None:
+        assert reader.image_attribute(truth, example.attribute[0]) == example.attribute[1]
+    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
+    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
 NO_JSON: dict[str, tuple[Callable[[str], str | bytes], str]] = {

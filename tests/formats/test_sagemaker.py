@@ -8,7 +8,7 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from tests.formats.exports import CAT, DOG, RESULTS, changed, write
+from tests.formats.exports import changed, write
 
 BOXES = [
     {"class_id": 1, "left": 1, "top": 2, "width": 10.5, "height": 20},
@@ -36,16 +36,8 @@ def lines(*records: Any) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def test_boxes_are_read(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(write(tmp_path / "gt.manifest", lines(A, B)))
-    assert truth.format == "sagemaker"
-    assert truth.images == ("a", "b")
-    assert truth.classes == ("cat", "dog")
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    assert truth.image_sizes is not None
-    assert truth.image_sizes.tolist() == [[50, 40], [50, 40]]
-    results = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, results, "coco").summary["AP"] == pytest.approx(1)
+def valid(folder: Path) -> Path:
+    return write(folder / "gt.manifest", lines(A, B))
 
 
 def test_confidences_are_scores_of_detections(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import detap
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
+from tests.formats.exports import CAT, DOG, Bad, changed, write
 
 
 def label(category: str, *corners: float, **more: Any) -> dict[str, Any]:
@@ -32,17 +32,6 @@ SCORED: list[dict[str, Any]] = [
 
 def valid(folder: Path) -> Path:
     return write(folder / "gt.json", TRUTH)
-
-
-def test_corners_are_pixels_inside_the_box(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    assert truth.format == "scalabel"
-    assert truth.images == ("a", "b")
-    assert truth.classes == ("dog", "cat")  # in order of first appearance
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    assert truth.box_area.tolist() == [210, 100]
-    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("flag", ["crowd", "ignored"])

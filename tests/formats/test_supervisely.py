@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, write
+from tests.formats.exports import CAT, DOG, Bad, changed, write
 
 
 def thing(title: str, *points: Any, kind: Any = "rectangle", **tags: Any) -> dict[str, Any]:
@@ -41,19 +40,6 @@ def project(root: Path, content: Any = A, data_set: str = "ds0") -> Path:
 
 def valid(folder: Path) -> Path:
     return write(folder / "a.jpg.json", A)
-
-
-def test_boxes_images_classes_and_sizes(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(project(tmp_path / "gt"))
-    assert truth.format == "supervisely"
-    assert truth.images == ("a", "b")
-    assert truth.classes == ("cat", "cow", "dog")  # meta.json has one without boxes
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    assert np.asarray(truth.image_sizes).tolist() == [[50, 40], [50, 40]]
-    assert FORMATS["supervisely"].file_names(truth) == {"a": "a.jpg", "b": "b.png"}
-    assert FORMATS["supervisely"].image_attribute(truth, "night") == {"a": True}
-    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("inside", ["", "ds0", "ds0/ann", "ds0/ann/a.jpg.json"])

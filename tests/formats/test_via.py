@@ -229,6 +229,12 @@ VIA_3: dict[str, Any] = {
     },
     "view": {"1": {"fid_list": ["1"]}, "2": {"fid_list": ["2"]}},
 }
+
+
+def valid_3(folder: Path) -> Path:
+    return write(folder / "via.json", VIA_3)
+
+
 SHAPES = {
     "extreme points": ([8, 20, 8, 25, 5, 30, 9, 22, 15], ()),
     "circle": ([3, 25, 10, 5], ("bbox",)),
@@ -239,18 +245,6 @@ SHAPES = {
 
 def read(folder: Path, content: Any, **options: Any) -> detap.GroundTruth:
     return detap.read_ground_truth(write(folder / "via.json", content), **options)
-
-
-def test_shapes_of_images(tmp_path: Path) -> None:
-    """An attribute has the number of an option, or a text."""
-    truth = read(tmp_path, VIA_3)
-    assert truth.format == "via"
-    assert truth.images == ("a", "b")
-    assert [truth.classes[k] for k in truth.label] == ["dog", "cat"]
-    assert truth.corners.tolist() == [[*DOG], [*CAT]]
-    assert {note.code: note.count for note in truth.notes}["tags-skipped"] == 1
-    results = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
-    assert detap.evaluate(truth, results, "coco").summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", SHAPES)
