@@ -8,13 +8,13 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, S slo
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core import _curves
-from detap.core.params import MatchParams, recall_targets
+from detap.core.params import MatchParams, Summing, recall_targets
 
 Floats = NDArray[np.float64]
 
@@ -37,12 +37,10 @@ class Interpolated(NamedTuple):
     ) -> "Interpolated":
         """Allocate undefined values for classes with these numbers of ground truths."""
         levels = len(params.levels)
-        slots = np.empty((levels + 1, levels), np.int32)
-        _curves.fill_slots(recall_targets(np.array(params.levels), params.summing), slots)
         start = np.zeros(len(truth_counts) + 1, np.int64)
         np.cumsum(np.minimum(truth_counts, levels) + 1, out=start[1:])
         shape = n_max_dets, len(params.area_ranges), len(params.thresholds), int(start[-1])
-        return cls(np.full(shape, np.nan), start, positives, slots)
+        return cls(np.full(shape, np.nan), start, positives, _slots(params.levels, params.summing))
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Interpolated]") -> "Interpolated":
@@ -92,21 +90,28 @@ class Interpolated(NamedTuple):
 
     def dense(self) -> Floats:
         """Return the precision at each level, (T, R, K, A, M) float64."""
-        n_max_dets, areas, thresholds, _ = self.values.shape
-        out = np.empty((thresholds, self.slots.shape[1], len(self.start) - 1, areas, n_max_dets))
-        _curves.fill_dense(self.values, self.start, self.positives, self.slots, out)
-        return out
+        areas = [self.values[:, a][:, :, self._slots_of(a)] for a in range(len(self.positives))]
+        return np.ascontiguousarray(np.stack(areas, axis=-1).transpose(1, 3, 2, 4, 0))
 
-    def mean(self, area: int, thresholds: slice, labels: NDArray[np.int64]) -> float:
-        """Return numpy's mean over thresholds, levels and classes, to the last bit."""
-        return self._levels(area, thresholds).mean(labels)
-
-    def means(self, area: int, thresholds: slice) -> Floats:
-        """Return numpy's mean of each class over thresholds and levels, (K,) float64."""
-        out = np.empty(len(self.start) - 1)
-        self._levels(area, thresholds).fill_means(out)
-        return out
-
-    def _levels(self, area: int, thresholds: slice) -> _curves.Levels:
+    def at(self, area: int, thresholds: slice, labels: NDArray[np.int64]) -> Floats:
+        """Return the precision of classes at the largest max dets, (T, k, R) float64."""
         values = self.values[-1, area, thresholds]
-        return _curves.Levels(values, self.start, self.positives[area], self.slots)
+        return values.take(self._slots_of(area)[labels], axis=1)
+
+    def _slots_of(self, area: int) -> NDArray[np.int64]:
+        """Return the slot of each level, (K, R)."""
+        row = np.minimum(self.positives[area], np.diff(self.start) - 1)
+        slots: NDArray[np.int64] = self.start[:-1, None] + self.slots[row]
+        return slots
+
+
+@lru_cache(maxsize=8)
+def _slots(levels: tuple[float, ...], summing: Summing) -> NDArray[np.int32]:
+    """Return the slot of each level for each number of ground truths, (R + 1, R)."""
+    targets = recall_targets(np.array(levels), summing)
+    slots = np.empty((len(levels) + 1, len(levels)), np.int32)
+    for positives, slot in enumerate(slots):
+        slot[:] = np.searchsorted(np.arange(1, positives + 1) / max(positives, 1), targets) + 1
+        slot[slot > positives] = 0  # a level that no hit reaches
+    slots[-1] = np.arange(1, len(levels) + 1)
+    return slots

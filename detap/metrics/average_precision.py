@@ -53,7 +53,12 @@ class AveragePrecision(Accumulated):
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
-            return result._interpolated.means(spec.area, spec.thresholds)
+            means = result.average_precision[0, :, spec.area].copy()
+            labels = np.flatnonzero(~np.isnan(means))
+            precision = result._interpolated.at(spec.area, spec.thresholds, labels)
+            # The values of a class are contiguous, as in mean_over_thresholds.
+            means[labels] = np.concatenate(precision, axis=1).mean(axis=1)
+            return means
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
@@ -68,7 +73,8 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return result._interpolated.mean(spec.area, spec.thresholds, labels)
+            precision = result._interpolated.at(spec.area, spec.thresholds, labels)
+            return mean_of_defined(precision.transpose(0, 2, 1).ravel())
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:

@@ -1,7 +1,6 @@
-"""Interpolated precision stored without repetitions equals the dense array, values and means."""
+"""Interpolated precision stored without repetitions equals the dense array."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,15 +58,8 @@ def check(kept: Interpolated, dense: np.ndarray, some: np.ndarray) -> None:
     assert_same_bits(kept.dense()[..., 0], dense, "precision")
     for area, rows in ((0, slice(None)), (1, slice(None)), (0, slice(0, 1))):
         block = dense[rows, :, :, area]
-        chosen = np.flatnonzero((kept.positives[area] > 0) & some)
-        values = block[:, :, some]
-        defined = values[~np.isnan(values)]
-        expected = np.mean(defined) if len(defined) else np.nan
-        assert_same_bits(kept.mean(area, rows, chosen), expected, "mean")
-        if not dense.shape[1]:
-            continue
-        columns = np.ascontiguousarray(block.reshape(-1, block.shape[2]).T)
-        assert_same_bits(kept.means(area, rows), columns.mean(axis=1), "means")
+        chosen = np.flatnonzero(some)
+        assert_same_bits(kept.at(area, rows, chosen), block[:, :, some].swapaxes(1, 2), "at")
 
 
 @given(
@@ -77,7 +69,7 @@ def check(kept: Interpolated, dense: np.ndarray, some: np.ndarray) -> None:
     st.sampled_from(SUMMINGS),
     st.integers(1, 3),
 )
-def test_values_and_means_equal_the_dense_array(
+def test_values_equal_the_dense_array(
     seed: int, classes: int, grid: str, summing: Summing, thresholds: int
 ) -> None:
     kept, dense = both(seed, classes, params_of(GRIDS[grid], summing, thresholds))
@@ -94,9 +86,3 @@ def test_values_and_means_equal_the_dense_array(
     filled = dense.copy()  # of all areas, which come first
     filled[..., 0] = np.where(np.isnan(dense[..., 0]), of_class, dense[..., 0])
     assert_same_bits(kept.fill_undefined(of_class).dense()[..., 0], filled, "filled")
-
-
-@pytest.mark.parametrize("classes", [79, 80, 1203, 2001])
-def test_means_of_many_classes_equal_numpy_mean(classes: int) -> None:
-    kept, dense = both(classes, classes, params_of(GRIDS["coco"], "pairwise", 3))
-    check(kept, dense, np.ones(classes, np.bool_))
