@@ -6,7 +6,7 @@ first k items are selected.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from detap.core._ordering cimport Keyed, descending_key, sort_by_key
 
@@ -188,7 +188,7 @@ cdef enum:
     TILE = 8192  # items at a time: distances and flags fit into L1
     QUERIES_PER_CALL = 16  # they share a tile of the gallery in L2
     MAX_BRACKETS = 1 << 14
-    STRIP = 64  # items skipped together if their minimum distance is too large
+    STRIP = 64  # items skipped together if none is good enough
     PANEL = 24  # items with interleaved components: DETAP_PANEL
     QUERIES = 8  # the number of queries is padded to a multiple of it
     DEPTH = 128  # components at a time: a panel fits into L1
@@ -407,140 +407,6 @@ cdef void order_relevant(
         level[offset] = irrelevant[d]
 
 
-cdef struct HeapItem:
-    uint64_t key  # smaller ranks higher
-    int32_t item
-
-
-cdef inline bint ranks_below(HeapItem a, HeapItem b) noexcept nogil:
-    return a.key > b.key or (a.key == b.key and a.item > b.item)
-
-
-cdef void sift_down(HeapItem* heap, Py_ssize_t size, Py_ssize_t i) noexcept nogil:
-    """Restore the heap (worst item first) below an item."""
-    cdef Py_ssize_t child
-    cdef HeapItem moved = heap[i]
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and ranks_below(heap[child + 1], heap[child]):
-            child += 1
-        if not ranks_below(heap[child], moved):
-            break
-        heap[i] = heap[child]
-        i = child
-    heap[i] = moved
-
-
-cdef void sift_up(HeapItem* heap, Py_ssize_t i) noexcept nogil:
-    cdef Py_ssize_t parent
-    cdef HeapItem moved = heap[i]
-    while i > 0:
-        parent = (i - 1) // 2
-        if not ranks_below(moved, heap[parent]):
-            break
-        heap[i] = heap[parent]
-        i = parent
-    heap[i] = moved
-
-
-cdef Py_ssize_t push(
-    HeapItem* heap, Py_ssize_t size, Py_ssize_t k, HeapItem candidate
-) noexcept nogil:
-    """Push to the heap of the `k` best; return its size."""
-    if size < k:
-        heap[size] = candidate
-        sift_up(heap, size)
-        return size + 1
-    if ranks_below(heap[0], candidate):
-        heap[0] = candidate
-        sift_down(heap, size, 0)
-    return size
-
-
-cdef void pop_all(HeapItem* heap, Py_ssize_t size, int32_t* out) noexcept nogil:
-    """Write the items of the heap, best first."""
-    cdef Py_ssize_t i
-    cdef HeapItem last
-    for i in range(size - 1, -1, -1):
-        out[i] = heap[0].item
-        last = heap[i]
-        if i:
-            heap[0] = last
-            sift_down(heap, i, 0)
-
-
-def nearest_codes(
-    const uint64_t[:, ::1] queries,
-    const uint64_t[:, ::1] gallery,
-    const int32_t[::1] itself,
-    Py_ssize_t low,
-    Py_ssize_t high,
-    int32_t[:, ::1] out,
-) -> None:
-    """Write the nearest items of the queries from `low` to `high`, by Hamming distance."""
-    cdef Py_ssize_t words = gallery.shape[0]
-    cdef Py_ssize_t items = gallery.shape[1]
-    cdef Py_ssize_t k = out.shape[1]
-    cdef Py_ssize_t q, tile, first, count
-    cdef Py_ssize_t size[QUERIES_PER_CALL]
-    cdef uint16_t distance[TILE]
-    cdef HeapItem* heaps = NULL
-    if queries.shape[1] != words or queries.shape[0] != out.shape[0]:
-        raise ValueError("queries, gallery and out differ in shape")
-    if low < 0 or high > queries.shape[0] or not 0 < high - low <= QUERIES_PER_CALL:
-        raise ValueError("too many queries at a time")
-    if itself.shape[0] != queries.shape[0] or items == 0 or k == 0:
-        raise ValueError("itself must have one value per query")
-    heaps = <HeapItem*>malloc((high - low) * k * sizeof(HeapItem))
-    if heaps == NULL:
-        raise MemoryError()
-    with nogil:
-        memset(size, 0, sizeof(size))
-        for tile in range((items - 1) // TILE + 1):
-            first = tile * TILE
-            count = min(<Py_ssize_t>TILE, items - first)
-            for q in range(low, high):
-                distances_to(&queries[q, 0], &gallery[0, first], items, words, count, distance)
-                size[q - low] = push_tile(
-                    distance, count, <int32_t>first, itself[q],
-                    heaps + (q - low) * k, size[q - low], k,
-                )
-        for q in range(low, high):
-            pop_all(heaps + (q - low) * k, size[q - low], &out[q, 0])
-    free(heaps)
-
-
-cdef Py_ssize_t push_tile(
-    const uint16_t* distance, Py_ssize_t count, int32_t first, int32_t itself, HeapItem* heap,
-    Py_ssize_t size, Py_ssize_t k,
-) noexcept nogil:
-    """Push the items of a tile, skipping strips that are too far."""
-    cdef Py_ssize_t i, number, strip, end
-    cdef uint16_t min_distance
-    cdef HeapItem candidate
-    for number in range((count - 1) // STRIP + 1):
-        strip = number * STRIP
-        end = min(strip + STRIP, count)
-        if size == k:
-            min_distance = 65535
-            for i in range(strip, end):
-                min_distance = distance[i] if distance[i] < min_distance else min_distance
-            if min_distance >= heap[0].key:
-                continue
-        for i in range(strip, end):
-            # Ties are in gallery order.
-            if size == k and distance[i] >= heap[0].key:
-                continue
-            if first + i == itself:
-                continue
-            candidate.key = distance[i]
-            candidate.item = <int32_t>(first + i)
-            size = push(heap, size, k, candidate)
-    return size
-
-
 ctypedef fused Score:
     float
     double
@@ -597,53 +463,127 @@ def fill_sums(
         free(memory)
 
 
-def nearest_scores(
-    const Score[:, ::1] scores,
+cdef struct Best:
+    Keyed* items  # (2 k,) the first k so far by ascending key, and candidates behind them
+    Keyed* spare  # (2 k,)
+    Py_ssize_t count, k
+    bint is_full  # the first k are in order
+
+
+cdef void keep_best(Best* best) noexcept nogil:
+    """Drop all but the first k items, stably."""
+    cdef Keyed* ordered = sort_by_key(best.items, best.spare, best.count)
+    if ordered == best.spare:
+        best.items, best.spare = best.spare, best.items
+    best.count = min(best.count, best.k)
+
+
+cdef void write_best(Best* best, int32_t* out) noexcept nogil:
+    """Write the first k items in order."""
+    cdef Py_ssize_t i
+    keep_best(best)
+    for i in range(best.count):
+        out[i] = best.items[i].row
+
+
+cdef inline double score_of(uint64_t key) noexcept nogil:
+    """Return the score of a descending_key."""
+    cdef uint64_t bits = ~key
+    cdef double score
+    bits = bits ^ (<uint64_t>1 << 63) if bits >> 63 else ~bits
+    memcpy(&score, &bits, 8)
+    return score
+
+
+cdef void scan(
+    const Score* scores, Py_ssize_t first, Py_ssize_t count, int32_t itself, Best* best
+) noexcept nogil:
+    """Keep the best-scored items of some from `first` on, skipping strips without any."""
+    cdef Py_ssize_t i, number, end
+    cdef Score worst = 0
+    cdef int better
+    if best.is_full:
+        worst = <Score>score_of(best.items[best.k - 1].key)
+    for number in range((count - 1) // STRIP + 1):
+        end = min((number + 1) * STRIP, count)
+        if best.is_full:
+            better = 0
+            for i in range(number * STRIP, end):
+                better |= scores[i] > worst
+            if not better:
+                continue
+        for i in range(number * STRIP, end):
+            # Ties are in gallery order.
+            if (best.is_full and not scores[i] > worst) or first + i == itself:
+                continue
+            best.items[best.count].key = descending_key(<double>scores[i])
+            best.items[best.count].row = <int32_t>(first + i)
+            best.count += 1
+            if best.count == 2 * best.k:
+                keep_best(best)
+                best.is_full = True
+                worst = <Score>score_of(best.items[best.k - 1].key)
+
+
+def nearest_codes(
+    const uint64_t[:, ::1] queries,
+    const uint64_t[:, ::1] gallery,
     const int32_t[::1] itself,
-    Py_ssize_t row,
-    int32_t[::1] out,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    int32_t[:, ::1] out,
+) -> None:
+    """Write the nearest items of the queries from `low` to `high`, by Hamming distance."""
+    cdef Py_ssize_t words = gallery.shape[0], items = gallery.shape[1], k = out.shape[1]
+    cdef Py_ssize_t q, i, tile, first, count
+    cdef uint16_t distance[TILE]
+    cdef float score[TILE]
+    cdef Best best[QUERIES_PER_CALL]
+    cdef Keyed* memory
+    if queries.shape[1] != words or queries.shape[0] != out.shape[0]:
+        raise ValueError("queries, gallery and out differ in shape")
+    if low < 0 or high > queries.shape[0] or not 0 < high - low <= QUERIES_PER_CALL:
+        raise ValueError("too many queries at a time")
+    if itself.shape[0] != queries.shape[0] or items == 0 or k == 0:
+        raise ValueError("itself must have one value per query")
+    memory = <Keyed*>malloc((high - low) * 4 * k * sizeof(Keyed))
+    if memory == NULL:
+        raise MemoryError()
+    with nogil:
+        for q in range(high - low):
+            best[q] = Best(memory + 4 * k * q, memory + 4 * k * q + 2 * k, 0, k, False)
+        for tile in range((items - 1) // TILE + 1):
+            first = tile * TILE
+            count = min(<Py_ssize_t>TILE, items - first)
+            for q in range(low, high):
+                distances_to(&queries[q, 0], &gallery[0, first], items, words, count, distance)
+                for i in range(count):
+                    score[i] = -<float>distance[i]
+                scan(&score[0], first, count, itself[q], &best[q - low])
+        for q in range(low, high):
+            write_best(&best[q - low], &out[q, 0])
+    free(memory)
+
+
+def nearest_scores(
+    const Score[:, ::1] scores, const int32_t[::1] itself, Py_ssize_t row, int32_t[::1] out
 ) -> None:
     """Write the best-scored items of a row; ties are in gallery order."""
-    cdef Py_ssize_t items = scores.shape[1]
-    cdef Py_ssize_t k = out.shape[0]
-    cdef Py_ssize_t size = 0
-    cdef Py_ssize_t i, number, first, end
-    cdef int better
-    cdef int32_t query_item
-    cdef Score worst
-    cdef const Score* values
-    cdef HeapItem candidate
-    cdef HeapItem* heap
+    cdef Py_ssize_t items = scores.shape[1], k = out.shape[0]
+    cdef Keyed* memory
+    cdef Best best
     if not 0 <= row < scores.shape[0] or items == 0 or k == 0:
         raise ValueError("row or query out of range")
     if itself.shape[0] != scores.shape[0]:
         raise ValueError("itself must have one value per query")
-    query_item = itself[row]
-    heap = <HeapItem*>malloc(k * sizeof(HeapItem))
-    if heap == NULL:
+    memory = <Keyed*>malloc(4 * k * sizeof(Keyed))
+    if memory == NULL:
         raise MemoryError()
     with nogil:
-        values = &scores[row, 0]
-        worst = 0
-        for number in range((items - 1) // STRIP + 1):
-            first = number * STRIP
-            end = min(first + STRIP, items)
-            if size == k:
-                better = 0
-                for i in range(first, end):
-                    better |= values[i] > worst
-                if not better:
-                    continue
-            for i in range(first, end):
-                # Ties are in gallery order.
-                if (size == k and not values[i] > worst) or i == query_item:
-                    continue
-                candidate.key = descending_key(<double>values[i])
-                candidate.item = <int32_t>i
-                size = push(heap, size, k, candidate)
-                worst = values[heap[0].item]
-        pop_all(heap, size, &out[0])
-    free(heap)
+        best = Best(memory, memory + 2 * k, 0, k, False)
+        scan(&scores[row, 0], 0, items, itself[row], &best)
+        write_best(&best, &out[0])
+    free(memory)
 
 
 def rank_scores(
