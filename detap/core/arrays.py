@@ -51,30 +51,6 @@ class Pairs(NamedTuple):
         listed = (low < end) & (self.truth[np.minimum(low, last)] == gt)
         return np.where(listed, self.similarity[np.minimum(low, last)], 0.0)
 
-    def check(self, detections: Boxes, ground_truths: Boxes) -> None:
-        """Raise ValueError if these are not pairs of these detections and ground truths."""
-        counts = np.diff(self.start)
-        if (
-            len(self.start) != len(detections.image) + 1
-            or self.start[0] != 0
-            or (counts < 0).any()
-            or not self.start[-1] == len(self.truth) == len(self.similarity)
-        ):
-            raise ValueError("pairs.start does not ascend from 0 to the number of pairs")
-        if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(
-            ground_truths.image
-        ):
-            raise ValueError(
-                f"pairs contain ground truths outside 0 to {len(ground_truths.image) - 1}"
-            )
-        dt = np.repeat(np.arange(len(counts)), counts)
-        if (detections.image[dt] != ground_truths.image[self.truth]).any() or (
-            detections.label[dt] != ground_truths.label[self.truth]
-        ).any():
-            raise ValueError("pairs join different images or classes")
-        if ((np.diff(self.truth) <= 0) & (np.diff(dt) == 0)).any():
-            raise ValueError("pairs of a detection are not in ascending order of ground truths")
-
 
 class Scores(NamedTuple):
     """Accumulated counts, precision and recall."""

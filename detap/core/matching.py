@@ -68,8 +68,6 @@ def match_and_accumulate(
     curves: bool = True,
 ) -> Scores:
     """Match detections to ground truths, class by class, and accumulate."""
-    if pairs is not None:
-        pairs.check(detections, ground_truths)
     curve_params = params if curves else params._replace(levels=params.levels[:1])
     truth_counts = np.bincount(ground_truths.label, minlength=classes)
     scores = Scores.undefined(curve_params, truth_counts, all_max_dets=all_max_dets)
