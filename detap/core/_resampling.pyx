@@ -112,22 +112,6 @@ WIDTH: int = LANES
 """Resamples per pass."""
 
 
-def count_draws(const uint64_t[::1] raw, uint8_t[:, ::1] weights, Py_ssize_t lane) -> bool:
-    """Draw images by random words and count them in one column of `weights`."""
-    # Image ``(r >> 32) * I >> 32`` is drawn for random bits r; False if a weight exceeds 255.
-    cdef uint64_t images = weights.shape[0]
-    cdef Py_ssize_t i
-    cdef uint64_t image
-    with nogil:
-        for i in range(raw.shape[0]):
-            image = ((raw[i] >> 32) * images) >> 32
-            if weights[image, lane] == 255:
-                with gil:
-                    return False
-            weights[image, lane] += 1
-    return True
-
-
 cdef struct Event:
     int32_t image
     uint8_t max_dets_index

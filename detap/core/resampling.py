@@ -77,8 +77,11 @@ def draw_weights(images: int, resamples: int, seed: int) -> Weights:
     blocks = np.zeros((-(-resamples // width), images, width), np.uint8)
     for b in range(resamples):
         raw = np.asarray(stream.random_raw(images), np.uint64).reshape(images)
-        if not _resampling.count_draws(raw, blocks[b // width], b % width):
+        image = (raw >> np.uint64(32)) * np.uint64(images) >> np.uint64(32)
+        counts = np.bincount(image.astype(np.intp), minlength=images)
+        if counts.max(initial=0) > _MAX_WEIGHT:
             raise OverflowError(f"an image was drawn more than {_MAX_WEIGHT} times")
+        blocks[b // width, :, b % width] = counts
     return Weights(blocks, resamples)
 
 
