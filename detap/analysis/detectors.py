@@ -33,9 +33,7 @@ from detap.decimals import nearly_equal
 from detap.display import Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
-from detap.evaluation.sanity_notes import score_cut_of
 from detap.evaluation.selection import Selection
-from detap.io.paths import SourceFile
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
@@ -54,9 +52,6 @@ class Detector(NamedTuple):
     counts: Mapping[str, int]  # ground truths of each class for this metric
     detections: int
     draws: Draws  # the compared metric; empty without intervals
-    notes: tuple[Note, ...]  # of its result
-    score_cut: float | None  # the score threshold that seems to have been applied
-    files: tuple[SourceFile, ...]
 
     @property
     def value(self) -> float:
@@ -117,11 +112,8 @@ class Detectors(Displayed):
 
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
-        value, order = self[name].value, _order(self[name].value, self.metric)
-        return 1 + sum(
-            _order(other.value, self.metric) < order and not nearly_equal(other.value, value)
-            for other in self.detectors
-        )
+        before, value = self.detectors[: self.names.index(name)], self[name].value
+        return 1 + sum(not (isnan(one.value) or nearly_equal(one.value, value)) for one in before)
 
     def interval(self, name: str) -> Interval:
         """Return the interval of the metric; NaN without one."""
@@ -190,11 +182,10 @@ def rank_detectors(
         if not detectors:
             first = name, result.protocol, result.images
             signature, selection = result.signature, result.selection
-            listed = metrics.summary(result.protocol)
-            spec = listed[0] if metric is None else metrics.named(result.protocol, metric)
+            primary, *_ = metrics.summary(result.protocol)
+            spec = primary if metric is None else metrics.named(result.protocol, metric)
             has_intervals = resamples and spec.metric.has_intervals
-            drawn_images = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
-            weights = leave_out(drawn_images)
+            weights = leave_out(draw_weights(max(len(result.images), 1), max(resamples, 1), seed))
         require_comparable(first, (name, result.protocol, result.images))
         counts, draws = result.ground_truth_counts(spec.name), Draws()
         if has_intervals and counts.sum() >= min_ground_truths:
@@ -208,13 +199,11 @@ def rank_detectors(
                 dict(zip(result.classes, counts.tolist(), strict=True)),
                 int(result.detections_count.sum()),
                 draws,
-                result.notes,
-                score_cut_of(result),
-                result.detections.files,
             )
         )
         del result  # before the next one is made
-    detectors.sort(key=lambda one: _order(one.value, spec))
+    sign = -1 if spec.metric.higher_is_better else 1
+    detectors.sort(key=lambda one: (isnan(one.value), sign * one.value))  # undefined ones last
     names = [one.name for one in detectors]
     pairs = [_pair(*two, confidence) for two in combinations(detectors, 2)]
     adjusted = holm([pair.p for pair in pairs])
@@ -261,11 +250,6 @@ def check_names(names: Sequence[str], reference: str | None = None) -> None:
     if reference is not None and reference not in names:
         hint = suggest(reference, names) or f"the detectors are {join_names(names)}"
         raise UsageError(f"no detector is named {quote(reference)}; {hint}")
-
-
-def _order(value: float, spec: MetricSpec) -> tuple[bool, float]:
-    """Return the key that sorts the best value first, and undefined ones last."""
-    return isnan(value), -value if spec.metric.higher_is_better else value
 
 
 def holm(values: Sequence[float]) -> list[float]:

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 
 from detap.analysis.comparison import compare
 from detap.analysis.detectors import (
-    Detector,
     Settings,
     check_names,
     default_resamples,
@@ -40,7 +39,7 @@ from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
-from detap.evaluation.sanity_notes import comparison_notes, cut_notes
+from detap.evaluation.sanity_notes import comparison_notes, cut_notes, score_cut_of
 from detap.formats.class_map import map_detections, map_ground_truth
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.io.paths import SourceFile
@@ -249,11 +248,13 @@ def _of_many(
     session.print_time("reading the ground truth")
     if inputs.class_map is not None:
         truths.append(map_ground_truth(inputs.class_map, truths[0]))
+    read: dict[str, tuple[Sequence[Note], float | None, Sequence[SourceFile]]] = {}
 
     def score(name: str, table: Detections, protocol: Protocol) -> Result:
         keep = bool(options["resamples"])
         result, _ = Tables(truths[-1], table).score(protocol, options, match_table=keep)
         session.print_time(f"evaluating {quote(name)}")
+        read[name] = result.notes, score_cut_of(result), table.files
         return result
 
     def results() -> Iterator[tuple[str, Result]]:
@@ -286,38 +287,36 @@ def _of_many(
         metric=options["metric"],
         threads=options["threads"],
     )
-    digests = inputs.reading["limits"].digests
+    digests, files = inputs.reading["limits"].digests, [*truths[0].files]
     described = describe_inputs(truths[-1], digests=digests)
+    noted, cuts = [], {}
     for name, _ in named:
-        entries = describe("detections", detectors[name].files, digests=digests)
+        notes, cuts[name], of_detector = read[name]
+        noted += [(name, note) for note in notes]
+        files += of_detector
+        entries = describe("detections", of_detector, digests=digests)
         described += [{**entry, "detector": name} for entry in entries]
     report = detectors_report(
         detectors,
         inputs=described,
-        notes=_notes([detectors[name] for name, _ in named]),
+        notes=[*_joined(noted, len(named)), *cut_notes(cuts)],
         max_rows=options["top"],
         by_class=options["by_class"],
     )
-    return report, [*truths[0].files, *(f for one in detectors.detectors for f in one.files)]
+    return report, files
 
 
-def _notes(detectors: Sequence[Detector]) -> list[Note]:
-    """Return the notes, those of some detectors with their names, of many with the first's text."""
-    by_code: dict[str, list[tuple[str, Note]]] = {}
-    for one in detectors:
-        for note in one.notes:
-            by_code.setdefault(note.code, []).append((one.name, note))
-    notes = []
-    for named in by_code.values():
-        (name, note), *others = named
-        if len(named) == len(detectors) and all(other == note for _, other in others):
-            notes.append(note)
+def _joined(noted: Sequence[tuple[str, Note]], count: int) -> Iterator[Note]:
+    """Yield the notes, those of some detectors with their names, of many with the first's text."""
+    for code in dict.fromkeys(note.code for _, note in noted):
+        (name, note), *others = named = [each for each in noted if each[1].code == code]
+        if len(named) == count and all(other == note for _, other in others):
+            yield note
         elif len(others) < _MANY:
-            notes += [replace(note, message=f"{name}: {note.message}") for name, note in named]
+            yield from (replace(note, message=f"{name}: {note.message}") for name, note in named)
         else:
             message = f"{name} and {len(others)} more detectors: {note.message}"
-            notes.append(replace(note, message=message))
-    return [*notes, *cut_notes({one.name: one.score_cut for one in detectors})]
+            yield replace(note, message=message)
 
 
 def _name_and_path(text: str) -> tuple[str, str]:
