@@ -301,7 +301,7 @@ def _mapped(
     label = indices_in([rule.to for rule in of_class], names)[table.label]  # -1 is dropped
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
-        rows = f"{_row_name(table)}s"
+        rows = f"{table.title.removesuffix('s')}s"
         message = f"every class with {rows} is dropped ({len(table)} {rows})"
         _refuse(rules.path, "", message, "keep at least one class")
     option = {"class_map": rules.text}
@@ -361,7 +361,7 @@ def _with_effect(rules: ClassMap, mapped: Table, *tables: GroundTruth | Detectio
                 changes[name, f"as {rule.flag}"] = None
         labels = [k for k, rule in enumerate(of_class) if rule != Rule(table.classes[k])]
         changed = int(np.count_nonzero(np.isin(table.label, labels)))
-        counts.append(f"{changed:,} {_row_name(table)}{'s' * (changed != 1)}")
+        counts.append(f"{changed:,} {table.title.removesuffix('s')}{'s' * (changed != 1)}")
     classes = Counter(change for _, change in changes)
     message = "class map: no class changed"
     if classes:
@@ -370,7 +370,3 @@ def _with_effect(rules: ClassMap, mapped: Table, *tables: GroundTruth | Detectio
         parts += [f"{len(classes) - _LISTED} more"] if len(classes) > _LISTED else []
         message = f"class map: {', '.join(parts)} ({', '.join(counts)})"
     return replace(mapped, notes=(*mapped.notes, Note("class-map", message, severity="info")))
-
-
-def _row_name(table: GroundTruth | Detections) -> str:
-    return "ground truth" if isinstance(table, GroundTruth) else "detection"

@@ -5,7 +5,7 @@ The best value of a column is bold where the table emphasizes it.
 
 from detap.escaping import escape
 from detap.report.model import Report, Table
-from detap.report.numbers import UNDEFINED, Grid, grid_of, summary_table
+from detap.report.numbers import UNDEFINED, grid_of, summary_table
 from detap.report.writers.registry import Style
 
 _ESCAPED = str.maketrans(
@@ -28,32 +28,28 @@ def render(report: Report, style: Style) -> str:
     """Return a ``tabular`` for the summary and for each table."""
     parts = [f"% {escape(report.signature)}"] if report.signature else []
     if report.summary:
-        parts.append(_tabular(grid_of(summary_table(report), _words)))
+        parts.append(_tabular(summary_table(report)))
     if report.table.rows:
-        parts.append(_titled(report.title, report.table))
-    parts += [_titled(b.title, b.table, *b.lines) for b in report.blocks if b.table]
+        parts.append(_tabular(report.table, report.title))
+    parts += [_tabular(b.table, b.title, *b.lines) for b in report.blocks if b.table]
     return "\n\n".join(parts) + "\n"
 
 
-def _titled(title: str, table: Table, *lines: str) -> str:
+def _tabular(table: Table, *comments: str) -> str:
     """Return a table after its title and its lines, such as the number of hidden rows."""
-    comments = "".join(f"% {escape(line)}\n" for line in (title, *lines) if line)
-    return comments + _tabular(grid_of(table, _words, _strong))
-
-
-def _tabular(grid: Grid) -> str:
+    grid = grid_of(table, _words, _strong)
+    lines = [f"% {escape(text)}" for text in comments if text]
     sides = "".join(side[0] for side in grid.sides)
-    rows = [" & ".join(map(_number, row)) + r" \\" for row in grid.rows]
     head = " & ".join(grid.headings) + r" \\"
-    lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *rows]
+    rows = [" & ".join(map(_number, row)) + r" \\" for row in grid.rows]
+    lines += [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def _number(text: str) -> str:
     """Return the text of a cell, with the sign of a number as a minus."""
-    return (
-        f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text.replace(UNDEFINED, "--")
-    )
+    is_signed = text[:1] in "+-" and text[1:2].isdigit()
+    return f"${text}$" if is_signed else text.replace(UNDEFINED, "--")
 
 
 def _strong(text: str) -> str:
