@@ -206,8 +206,7 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     return 0
 
 
-_MANY = 3
-"""From so many other detectors on, one note stands for all of a code."""
+_MANY = 3  # other detectors, from which on one note stands for all of a code
 
 Named = Sequence[tuple[str, str]]
 """Name and path of each detector."""

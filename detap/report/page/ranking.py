@@ -5,7 +5,7 @@ from shlex import join, quote
 from typing import Any
 
 from detap.escaping import escape
-from detap.report.model import Block, Cell, Column, Report, Table, name_column
+from detap.report.model import Block, Column, Report, Table, name_column
 from detap.report.numbers import change, fraction
 from detap.report.page.assembly import rendered
 from detap.report.sections.comparison import class_table
@@ -40,16 +40,14 @@ def render_ranking(report: Report) -> str:
     )
 
 
-def _matrix(ranked: Sequence[dict[str, Cell]], data: Mapping[str, Any]) -> Table:
+def _matrix(ranked: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> Table:
     """Return the differences of rows minus columns, with a star where they are significant."""
     texts: dict[Any, str] = {}
     for pair in data["pairs"]:
-        significant = pair["adjusted_p"] <= 1 - data["resampling"]["confidence"]
-        for key, sign in ((("second", "first"), 1), (("first", "second"), -1)):
-            text = change(sign * pair["difference"], 4) + "*" * significant
-            texts[pair[key[0]], pair[key[1]]] = text
-    names = [row["name"] for row in ranked]
-    columns = [Column(f"detector {n}", str(name), "", "count") for n, name in enumerate(names)]
+        star = "*" * (pair["adjusted_p"] <= 1 - data["resampling"]["confidence"])
+        texts[pair["second"], pair["first"]] = change(pair["difference"], 4) + star
+        texts[pair["first"], pair["second"]] = change(-pair["difference"], 4) + star
+    columns = [Column(f"detector {n}", row["name"], "", "count") for n, row in enumerate(ranked)]
     rows = [
         row | {c.key: texts.get((row["name"], c.heading), "") for c in columns} for row in ranked
     ]

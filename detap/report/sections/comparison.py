@@ -157,9 +157,7 @@ PairEntry = Object(
     p=field(float | None, "Two-sided, by paired bootstrap."),
     adjusted_p=field(float | None, "Adjusted by Holm's method for all pairs."),
     min_detectable_difference=field(
-        float | None,
-        "The smallest true difference that is detected in 80% of samples; null if all resamples "
-        "are equal.",
+        float | None, "Detected in 80% of samples; null if all resamples are equal."
     ),
 )
 

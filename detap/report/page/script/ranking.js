@@ -34,21 +34,22 @@ for (const table of document.querySelectorAll("table")) {
 function drawIntervals(table) {
   const titles = table.tHead.rows[0], rows = [...table.tBodies[0].rows];
   const low = [...titles.cells].findIndex((title) => title.textContent === "CI low");
+  if (low < 0) return;
   const ends = rows.map((row) => [low - 1, low, low + 1].map((column) => valueOf(row, column)));
   const least = Math.min(...ends.flat()), scale = 148 / (Math.max(...ends.flat()) - least || 1);
   const drawn = ends.map((values) => values.map((value) => 6 + (value - least) * scale));
+  const reference = drawn[table.closest("[data-reference]").dataset.reference][0];
   titles.insertCell(low + 2);
   rows.forEach((row, n) => {
     const [value, from, to] = drawn[n], text = `${ends[n][1]} to ${ends[n][2]}`;
     const cell = row.insertCell(low + 2);
     cell.className = "drawn";
     cell.append(draw("svg", { viewBox: "0 0 160 14", role: "img", "aria-label": text },
-      draw("path", { class: "reference", d: `M${drawn[$("ranking").querySelector("[data-reference]").dataset.reference][0]} 0v14` }),
+      draw("path", { class: "reference", d: `M${reference} 0v14` }),
       draw("path", { class: "range", d: `M${from} 7H${to}` }), draw("circle", { cx: value, cy: 7, r: 4 })));
   });
 }
-const ranking = $("ranking").querySelector("table");
-if (ranking.tHead.textContent.includes("CI low")) drawIntervals(ranking);
+drawIntervals($("ranking").querySelector("table"));
 
 function paintAll() {
   for (const node of $("classes").querySelectorAll("td.fraction")) {
