@@ -1,5 +1,6 @@
 """Several detectors: ranking, p-values of pairs, Holm's adjustment, letters."""
 
+from dataclasses import replace
 from itertools import combinations, permutations
 from math import isnan, nan
 
@@ -10,14 +11,10 @@ import detap
 from detap import Detections, GroundTruth, Result, UsageError, evaluate
 from detap.analysis.bootstrap import Draws, differing, draw_weights, leave_out, resampled
 from detap.analysis.comparison import compare as compare_two
-from detap.analysis.detectors import (
-    default_resamples,
-    holm,
-    letter_groups,
-    name_of,
-)
+from detap.analysis.detectors import default_resamples, holm, letter_groups, name_of
 from detap.analysis.power import power_analysis
 from detap.protocols import protocol
+from detap.report.sections.comparison import detectors_report
 from detap.tables.concat import align_classes
 
 IMAGES = 60
@@ -65,32 +62,30 @@ def compared(*names: str, **options: object) -> detap.analysis.detectors.Detecto
     return detap.compare(results, **({"resamples": RESAMPLES} | options))  # type: ignore[arg-type]
 
 
-def test_the_best_is_first() -> None:
+def test_the_best_is_first_and_each_has_its_own_interval() -> None:
     detectors = compared()
     values = [one.value for one in detectors.detectors]
     assert values == sorted((r.summary["AP"] for r in RESULTS.values()), reverse=True)
     assert [detectors.rank(name) for name in detectors.names] == [1, 2, 3, 4, 5]
     assert detectors.reference == detectors.names[0]
     assert repr(detectors).startswith("Detectors(5 detectors, best ")
+    for name, result in RESULTS.items():
+        assert detectors.interval(name) == result.intervals(resamples=RESAMPLES).summary["AP"]
+        assert detectors[name].summary == result.summary
 
 
 def test_a_pair_is_that_of_two_detectors() -> None:
     # Value, interval and minimum detectable difference of each pair are bit for bit those of the
-    # comparison of these two alone.
-    for pair in compared().pairs:
+    # comparison of these two alone, as are those of a difference to the reference.
+    detectors = compared(reference="fair")
+    assert detectors.to_reference("fair")[2:5] == (0, 0, 0)
+    for pair in (*detectors.pairs, detectors.to_reference("good")):
         alone = compare_two(RESULTS[pair.first], RESULTS[pair.second], resamples=RESAMPLES)
         power = power_analysis(alone)
         assert power is not None
         assert pair.difference == alone.second.summary["AP"] - alone.first.summary["AP"]
         assert (pair.low, pair.high) == alone.interval("AP")
         assert pair.min_detectable_difference == power.metrics[0].min_detectable_drop
-
-
-def test_a_detector_has_its_own_interval() -> None:
-    detectors = compared()
-    for name, result in RESULTS.items():
-        assert detectors.interval(name) == result.intervals(resamples=RESAMPLES).summary["AP"]
-        assert detectors[name].summary == result.summary
 
 
 @pytest.mark.parametrize("others", [(), ("poor",), ("other", "alike")])
@@ -140,15 +135,11 @@ def independent_p(first: Result, second: Result, resamples: int) -> float:
     return float(min(1, 2 * stats.t.sf(stats.norm.isf(tail), freedom)))
 
 
-def test_p_values_against_an_independent_computation() -> None:
+def test_p_values_against_an_independent_computation_and_the_interval() -> None:
     for pair in compared().pairs:
         expected = independent_p(RESULTS[pair.first], RESULTS[pair.second], RESAMPLES)
         assert pair.p == pytest.approx(expected, abs=1e-8)
-
-
-def test_a_p_value_below_the_level_is_an_interval_without_0() -> None:
-    # Both have the tail of Student's t; they differ by one resample of 300 at most.
-    for pair in compared().pairs:
+        # Both have the tail of Student's t; they differ by one resample of 300 at most.
         if abs(pair.p - 0.05) > 0.02:
             assert (pair.p < 0.05) == (pair.low > 0 or pair.high < 0)
 
@@ -227,10 +218,14 @@ def test_letters_are_the_law_of_the_display() -> None:
         assert not any(one < other for one in groups for other in groups)
 
 
-def test_letters_go_on_after_z() -> None:
+def test_letters_go_on_after_z_and_are_not_those_of_their_first_letter() -> None:
     names = [f"n{number}" for number in range(28)]
     groups = letter_groups(names, [*combinations(names, 2)])
     assert [*groups][24:] == ["y", "z", "a2", "b2"]
+    alike = compared("good", "alike")
+    best, other = alike.names
+    report = detectors_report(replace(alike, groups={"a": (best,), "a2": (other,)}))
+    assert report.conclusion.endswith("; all others are significantly worse")
 
 
 @pytest.mark.parametrize("metric", ["AP50", "AP90", "MR-2"])
@@ -242,15 +237,6 @@ def test_another_metric_ranks(metric: str) -> None:
     assert [*detectors.detectors[0].summary][:2] == [metric, "AP"]
     assert detectors.rank(detectors.names[0]) == 1
     assert (detectors.pairs[0].difference > 0) == lower
-
-
-def test_differences_to_a_reference() -> None:
-    detectors = compared(reference="fair")
-    ours = detectors.to_reference("good")
-    two = compare_two(RESULTS["fair"], RESULTS["good"], resamples=RESAMPLES)
-    assert ours.difference == two.second.summary["AP"] - two.first.summary["AP"]
-    assert (ours.low, ours.high) == two.interval("AP")
-    assert detectors.to_reference("fair")[2:5] == (0, 0, 0)
 
 
 def test_detections_without_scores_are_ranked_by_f1() -> None:
@@ -282,9 +268,6 @@ def test_too_few_resamples_are_noted_and_the_remedy_helps(resamples: int) -> Non
     detectors = compared(resamples=2000)
     assert detectors.notes == ()
     assert detectors.letters("good") != detectors.letters("poor")
-
-
-def test_the_default_number_of_resamples_grows_with_the_pairs() -> None:
     # 8 * pairs / 0.05, in thousands: 4 detectors have 6 pairs, 5 have 10, 10 have 45.
     counts = [default_resamples(count, 0.95) for count in (2, 4, 5, 10, 40)]
     assert counts == [1000, 1000, 2000, 8000, 10_000]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detap
-from detap.cli import main
 from detap.errors import InputError
 from detap.testing import assert_detections
+from tests.cli.conftest import Run as Command
 from tests.coco import results_of, truth_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
@@ -25,33 +25,33 @@ MAP = 'truck = "car"\nchair = "-"\n'
 EFFECT = "class map: 1 class to car, 1 dropped (2 ground truths, 0 detections)"
 
 
+def write(name: str, content: Any) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    Path(name).write_text(text)
+
+
 class Run:
-    """Files in the working folder, and commands on them."""
+    """Commands on files in the working folder."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.capsys = folder, capsys
-        self.write("gt.json", truth_of(TRUTH, NAMES, (1, 2)))
-        self.write("dt.json", results_of(FOUND))
-        self.write("map.toml", MAP)
-
-    def write(self, name: str, content: Any) -> None:
-        text = content if isinstance(content, str) else json.dumps(content)
-        (self.folder / name).write_text(text)
+    def __init__(self, detap: Command) -> None:
+        self.detap = detap
 
     def __call__(self, command: str, *more: str, status: int = 0) -> str:
         """Run a command and return its output."""
-        assert main([*command.split(), *more]) == status, self.capsys.readouterr().err
-        captured = self.capsys.readouterr()
-        return captured.out + captured.err
+        ended = self.detap(*command.split(), *more)
+        assert ended.status == status, ended.err
+        return ended.out + ended.err
 
-    def report(self, command: str, *more: str) -> dict[str, Any]:
-        record: dict[str, Any] = json.loads(self(f"{command} --output-format json -q", *more))
-        return record
+    def report(self, command: str, *more: str) -> Any:
+        return json.loads(self(f"{command} --output-format json -q", *more))
 
 
 @pytest.fixture
-def run(cwd: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    return Run(cwd, capsys)
+def run(cwd: Path, detap: Command) -> Run:
+    write("gt.json", truth_of(TRUTH, NAMES, (1, 2)))
+    write("dt.json", results_of(FOUND))
+    write("map.toml", MAP)
+    return Run(detap)
 
 
 def test_eval(run: Run) -> None:
@@ -99,7 +99,7 @@ def test_python_is_the_command_line(run: Run) -> None:
 )
 def test_every_command_sees_mapped_classes(run: Run, command: str) -> None:
     pytest.importorskip("pycocotools")
-    run.write("other.json", results_of(FOUND[:2]))
+    write("other.json", results_of(FOUND[:2]))
     text = run(f"{command} --class-map map.toml")
     assert EFFECT in text
     report = json.dumps(run.report(f"{command} --class-map map.toml"))
@@ -108,18 +108,18 @@ def test_every_command_sees_mapped_classes(run: Run, command: str) -> None:
 
 def test_agreement_of_annotators_after_the_map(run: Run) -> None:
     other = [(image, 1 if label == 2 else label, box) for image, label, box in TRUTH]
-    run.write("second.json", truth_of(other, NAMES, (1, 2)))
+    write("second.json", truth_of(other, NAMES, (1, 2)))
     command = "compare --agreement gt.json second.json --output-format json -q"
     kappas = [json.loads(run(command, *m))["summary"] for m in ([], ["--class-map", "map.toml"])]
     assert [one["kappa of matched"] for one in kappas] == pytest.approx([2 / 3, 1.0])
 
 
 def test_settings_and_paths_of_reports(run: Run) -> None:
-    run.write("detap.toml", 'class-map = "map.toml"\n')
+    write("detap.toml", 'class-map = "map.toml"\n')
     assert "|class-map:" in run("eval gt.json dt.json")
     text = run("eval gt.json dt.json -o json=map.toml", status=2)
     assert "map.toml" in text
-    assert (run.folder / "map.toml").read_text() == MAP
+    assert Path("map.toml").read_text() == MAP
     assert "no such file" in run("eval gt.json dt.json --class-map none.toml", status=2).lower()
 
 
@@ -132,7 +132,7 @@ def test_reports_of_different_maps_are_not_compared(run: Run) -> None:
     )
     run(f"{gate} --allow-mismatch")
     run("eval gt.json dt.json -q --class-map map.toml -o mapped.json")
-    run.write("same.json", '{"chair": "-", "truck": "car"}')
+    write("same.json", '{"chair": "-", "truck": "car"}')
     run("eval gt.json dt.json --baseline mapped.json --max-drop 0 --class-map same.json")
 
 
@@ -172,9 +172,9 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
     """Ids are other classes' in the ground truth, and names decide: the map makes them known."""
     own = [{"id": 1, "name": "human"}, {"id": 3, "name": "lorry"}, {"id": 8, "name": "moped"}]
     rows = [(1, 3, BOXES[1]), (2, 1, BOXES[2]), (2, 8, BOXES[3])]
-    run.write("own.json", {"annotations": results_of(rows), "categories": own})
+    write("own.json", {"annotations": results_of(rows), "categories": own})
     assert "expected" in run("eval gt.json own.json", status=2)
-    run.write("own.toml", '[dt]\nhuman = "person"\nlorry = "truck"\n')
+    write("own.toml", '[dt]\nhuman = "person"\nlorry = "truck"\n')
     record = run.report("eval gt.json own.json --metrics AP50 --class-map own.toml")
     assert record["summary"]["AP50"] == pytest.approx(0.5)
     messages = {note["code"]: note["message"] for note in record["notes"]}
@@ -186,42 +186,42 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
 def test_results_with_class_names_as_ids(run: Run) -> None:
     names = {1: "Car", 3: "human"}
     rows = [{**row, "category_id": names[row["category_id"]]} for row in results_of(FOUND)]
-    run.write("named.json", rows)
+    write("named.json", rows)
     text = run("eval gt.json named.json", status=2)
     assert "'Car', 'human' (2 of 2 names) are not class names of the ground truth" in text
     line = 'dt = { "Car" = "car" }'
     assert f"pass --class-map FILE with the line {line}" in text
-    run.write("line.toml", line)
+    write("line.toml", line)
     record = run.report("eval gt.json named.json --metrics AP50 --class-map line.toml")
     assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 0, 0])
-    run.write("both.toml", '[dt]\nCar = "car"\nhuman = "person"\n')
+    write("both.toml", '[dt]\nCar = "car"\nhuman = "person"\n')
     record = run.report("eval gt.json named.json --metrics AP50 --class-map both.toml")
     assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 1, 0])
 
 
 def test_a_class_of_one_of_several_detectors(run: Run) -> None:
     own = {"annotations": results_of([(1, 7, BOXES[1])]), "categories": [{"id": 7, "name": "van"}]}
-    run.write("own.json", own)
-    run.write("one.json", results_of(FOUND[:1]))
-    run.write("map.toml", MAP + '[dt]\nvan = "car"\n')
+    write("own.json", own)
+    write("one.json", results_of(FOUND[:1]))
+    write("map.toml", MAP + '[dt]\nvan = "car"\n')
     command = "compare dt.json one.json own.json --gt gt.json --class-map map.toml --resamples 0"
     assert "|class-map:" in run(f"{command} --metric AP50")
-    run.write("map.toml", MAP + '[dt]\nwan = "car"\nvan = "car"\n')
+    write("map.toml", MAP + '[dt]\nwan = "car"\nvan = "car"\n')
     text = run(command, status=2)
     assert "map.toml: [dt]: class 'wan' is not in the detections; did you mean 'van'?" in text
 
 
 def test_ids_that_the_map_names_are_not_shifted(run: Run) -> None:
     """Two files of one detector whose ids are 100 higher; an id off by one is still an error."""
-    run.write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
+    write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
     for name, row in {"a.json": (1, 101, BOXES[0]), "b.json": (2, 103, BOXES[2])}.items():
-        run.write(name, results_of([row]))
+        write(name, results_of([row]))
     files = "--gt gt.json --dt a.json --dt b.json"
     record = run.report(f"eval {files} --metrics AP50 --class-map ids.toml")
     assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 1, 0])
     rows = [(1, 1 + k % 3, [40 * k, 0, 20, 20]) for k in range(12)]
-    run.write("many.json", truth_of(rows, NAMES, (1, 2)))
-    run.write("off.json", results_of([(image, label + 1, box) for image, label, box in rows]))
+    write("many.json", truth_of(rows, NAMES, (1, 2)))
+    write("off.json", results_of([(image, label + 1, box) for image, label, box in rows]))
     text = run("eval many.json off.json --class-map map.toml", status=2)
     assert "every category_id looks off by +1 (e.g. 2 overlaps class 1)" in text
 
@@ -241,24 +241,21 @@ def test_names_that_differ_in_case_have_the_line_to_add(run: Run) -> None:
     text = run(command, status=2)
     match = re.search(r"no class in common .*--class-map FILE with the line (dt = \{.*\})", text)
     assert match
-    run.write("line.toml", match[1])
+    write("line.toml", match[1])
     record = run.report(f"{command} --class-map line.toml --metrics AP50")
     assert record["summary"]["AP50"] == pytest.approx(1.0)
     assert [note["code"] for note in record["notes"] if "class" in note["code"]] == ["class-map"]
 
 
-def test_no_class_in_common_after_the_map(run: Run) -> None:
-    run.write("map.toml", '[dt]\ncar = "auto"\nperson = "x"\n')
+def test_no_class_in_common_after_the_map_and_misspelt_names(run: Run) -> None:
+    write("map.toml", '[dt]\ncar = "auto"\nperson = "x"\n')
     text = run("eval gt.json dt.json --class-map map.toml", status=2)
     assert (
         "no class in common with the ground truth after the class map (detections: 'auto', 'x'"
         in text
     )
     run("eval gt.json dt.json --as-is --class-map map.toml")
-
-
-def test_misspelt_names_have_near_matches(run: Run) -> None:
-    run.write("map.toml", 'truk = "car"\n')
+    write("map.toml", 'truk = "car"\n')
     text = run("check gt.json dt.json --class-map map.toml", status=2)
     assert "map.toml: class 'truk' is not in the inputs; did you mean 'truck'?" in text
     assert text.count("'truk'") == 1

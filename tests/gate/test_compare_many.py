@@ -3,17 +3,13 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import pytest
 
-from detap import Detections, GroundTruth, evaluate
-from detap import compare as compare_results
 from detap.report.numbers import UNDEFINED
-from detap.report.sections.comparison import detectors_report
 from tests.cli.conftest import Ended, detap, instances, results
 from tests.processes import finished
 from tests.schemas import valid
@@ -67,26 +63,16 @@ def test_the_table_ranks_the_detectors(detap: Run) -> None:
     # The reference has no difference to itself, but one to an equal detector.
     assert [row[5] for row in rows] == [UNDEFINED, "0.0000", "-0.5000"]
     assert rows[0][6:8] == [UNDEFINED] * 2
-    ranked = report(detap, "b.json", "a.json", "same.json")["detectors"]
-    assert [one["difference"] for one in ranked] == [0, 0, pytest.approx(-0.5)]
     assert "Differences are to a." in lines
     assert "Pairs" in lines
-
-
-def test_groups_beyond_z_are_not_those_of_their_first_letter() -> None:
-    boxes: dict[str, Any] = {"image": [0], "label": ["cat"], "boxes": [[0, 0, 9, 9]]}
-    truth, table = GroundTruth.from_arrays(**boxes), Detections.from_arrays(**boxes, score=[0.9])
-    result = evaluate(truth, table, "coco")
-    alike = compare_results(dict.fromkeys(("best", "other"), result), resamples=10)
-    groups: dict[str, tuple[str, ...]] = {"a": ("best",), "a2": ("other",)}
-    report = detectors_report(replace(alike, groups=groups))
-    assert report.conclusion == "Best AP: best, 1.0000; all others are significantly worse"
 
 
 def test_json_has_detectors_pairs_and_groups(detap: Run) -> None:
     record = report(detap, "b.json", "a.json", "same.json")
     ranks = {one["name"]: one["rank"] for one in record["detectors"]}
     assert [*ranks.items()] == [("a", 1), ("same", 1), ("b", 3)]
+    differences = [one["difference"] for one in record["detectors"]]
+    assert differences == [0, 0, pytest.approx(-0.5)]
     pairs = [(pair["first"], pair["second"]) for pair in record["pairs"]]
     assert pairs == [("a", "same"), ("a", "b"), ("same", "b")]
     assert record["pairs"][0]["p"] == record["pairs"][0]["adjusted_p"] == 1
@@ -121,15 +107,19 @@ def test_reference_and_metric(detap: Run) -> None:
 
 
 def test_classes_by_detectors(detap: Run) -> None:
-    out = compare(detap, "a.json", "name=b.json", "--by-class").out
-    assert re.search(r"^AP by class\nclass +a +name ", out, re.M)
-    assert re.search(r"^dog +1\.0000 +0\.0000 ", out, re.M)
+    out = compare(detap, "a.json", "name=b.json", "same.json", "--by-class", "--top", "2").out
+    assert re.search(r"^AP by class\nclass +a +same +name ", out, re.M)
+    assert re.search(r"^dog +1\.0000 +1\.0000 +0\.0000 ", out, re.M)
+    assert "\n1 more: -v shows all\n" in out  # of three pairs
 
 
-def test_the_best_of_each_column_is_bold(detap: Run) -> None:
+def test_the_best_of_each_column_is_bold_and_csv_has_the_ranking(detap: Run) -> None:
     out = compare(detap, "a.json", "b.json", "--by-class", "--output-format", "markdown").out
     assert re.search(r"^\| `a` \| 1 \| \*\*0\.7525\*\* \| ", out, re.M)
     assert re.search(r"^\| `b` \| 2 \| 0\.2525 \| ", out, re.M)
+    lines = compare(detap, "a.json", "b.json", "same.json", "--output-format", "csv").out.split()
+    heads = ["name,rank,AP,low,high,difference,", "a,1,", "same,1,", "b,3,"]
+    assert all(line.startswith(head) for line, head in zip(lines, heads, strict=True))
 
 
 def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
@@ -204,12 +194,6 @@ def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> Non
     assert "dropped by 0.5000" in (folder / "pair.html").read_text("utf-8")
 
 
-def test_csv_has_the_ranking(detap: Run) -> None:
-    lines = compare(detap, "a.json", "b.json", "same.json", "--output-format", "csv").out.split()
-    heads = ["name,rank,AP,low,high,difference,", "a,1,", "same,1,", "b,3,"]
-    assert all(line.startswith(head) for line, head in zip(lines, heads, strict=True))
-
-
 def test_without_resamples_there_are_no_letters(detap: Run) -> None:
     ended = detap("compare", "a.json", "b.json", "same.json", "--gt", "gt.json", "--resamples", "0")
     assert "Ranking by AP\n" in ended.out
@@ -227,11 +211,6 @@ def test_a_note_of_many_detectors_is_one_line(detap: Run, folder: Path) -> None:
     assert "3 and 3 more detectors: detections extend beyond the image" in err
     err = compare(detap, "a.json", "3.json", "4.json", "5.json").err
     assert "4: detections extend beyond the image" in err
-
-
-def test_many_pairs_are_cut(detap: Run) -> None:
-    out = compare(detap, "a.json", "b.json", "same.json", "--top", "2").out
-    assert "\n1 more: -v shows all\n" in out
 
 
 def test_ten_detectors_are_shown_without_v(detap: Run, folder: Path) -> None:
