@@ -181,7 +181,7 @@ def rank_detectors(
         require_result(result)
         if not detectors:
             first = name, result.protocol, result.images
-            signature, selection = result.signature, result.selection
+            data = result.protocol, result.signature, result.selection, len(result.images)
             primary, *_ = metrics.summary(result.protocol)
             spec = primary if metric is None else metrics.named(result.protocol, metric)
             has_intervals = resamples and spec.metric.has_intervals
@@ -190,17 +190,11 @@ def rank_detectors(
         counts, draws = result.ground_truth_counts(spec.name), Draws()
         if has_intervals and counts.sum() >= min_ground_truths:
             draws = resampled(result, weights, [spec.name], threads=threads).of(spec.name)
-        by_class = result.metric_by_class(spec.name).tolist()
-        detectors.append(
-            Detector(
-                name,
-                {spec.name: result.metric(spec.name), **result.summary},
-                dict(zip(result.classes, by_class, strict=True)),
-                dict(zip(result.classes, counts.tolist(), strict=True)),
-                int(result.detections_count.sum()),
-                draws,
-            )
-        )
+        summary = {spec.name: result.metric(spec.name), **result.summary}
+        columns = result.metric_by_class(spec.name), counts
+        by_class, counted = (dict(zip(result.classes, c.tolist(), strict=True)) for c in columns)
+        detections = int(result.detections_count.sum())
+        detectors.append(Detector(name, summary, by_class, counted, detections, draws))
         del result  # before the next one is made
     sign = -1 if spec.metric.higher_is_better else 1
     detectors.sort(key=lambda one: (isnan(one.value), sign * one.value))  # undefined ones last
@@ -210,18 +204,9 @@ def rank_detectors(
     pairs = [pair._replace(adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True)]
     apart = [(pair.first, pair.second) for pair in pairs if pair.adjusted_p <= 1 - confidence]
     has_groups = all(len(one.draws.drawn) for one in detectors)
-    return Detectors(
-        tuple(detectors),
-        spec,
-        names[0] if reference is None else reference,
-        tuple(pairs),
-        letter_groups(names, apart) if has_groups else {},
-        first[1],
-        signature,
-        selection,
-        len(first[2]),
-        settings,
-    )
+    groups = letter_groups(names, apart) if has_groups else {}
+    reference = names[0] if reference is None else reference
+    return Detectors(tuple(detectors), spec, reference, tuple(pairs), groups, *data, settings)
 
 
 def _pair(first: Detector, second: Detector, confidence: float) -> Pair:

@@ -231,10 +231,7 @@ def map_tables(
 
 
 def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
-    """Return the table with mapped classes, without rows and lists of dropped ones.
-
-    Classes that have ids get new ones, from 1 in order of first appearance.
-    """
+    """Return the table with mapped classes, without rows and lists of dropped ones."""
     of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
     changes: dict[str, Any] = {
@@ -245,7 +242,7 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
     new_label = indices_in([rule.to for rule in of_class], names)
     listed = {name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()}
     changes |= {"listed": listed, "groups": _groups(table, new_label, ids)}
-    mapped = _mapped(rules, replace(table, class_map=rules.text, **changes), of_class, names, ids)
+    mapped = _mapped(rules, replace(table, class_map=rules.text, **changes), names, ids)
     notes = [*mapped.notes]
     if "ignore" in changes:
         notes = [note for note in notes if note.code != _IGNORED]
@@ -255,17 +252,14 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
 
 
 def map_detections(rules: ClassMap, table: Detections, *truths: GroundTruth) -> Detections:
-    """Return the table with the mapped classes of the ground truth, then others, without dropped.
-
-    `truths` are the ground truth before and after; without it, classes are numbered as there.
-    """
+    """Map detections to the classes of the ground truth, given before and after, then others."""
     of_class = rules.of_classes(table)
     names, ids = _new_classes(table, of_class)
     if truths:
         names, ids = truths[1].classes, truths[1].class_ids
     used = {of_class[label].to for label in np.unique(table.label).tolist()} - {DROPPED}
     unknown = sorted(used.difference(names))
-    mapped = _mapped(rules, table, of_class, (*names, *unknown), (*ids, *unknown))
+    mapped = _mapped(rules, table, (*names, *unknown), (*ids, *unknown))
     known, notes = mapped.label < len(names), [*mapped.notes]
     count = len(mapped) - int(np.count_nonzero(known))
     if count and not known.any() and AS_IS not in notes:
@@ -287,18 +281,10 @@ def map_detections(rules: ClassMap, table: Detections, *truths: GroundTruth) -> 
     return _with_effect(rules, replace(mapped, notes=tuple(notes)), *truths[:1], table)
 
 
-def _mapped(
-    rules: ClassMap,
-    table: Table,
-    of_class: Sequence[Rule],
-    names: tuple[str, ...],
-    ids: tuple[Name, ...],
-) -> Table:
-    """Return the table with other classes, without dropped rows and notes on its classes.
-
-    Its files have the map among their reading options. Raise InputError if no row is left.
-    """
-    label = indices_in([rule.to for rule in of_class], names)[table.label]  # -1 is dropped
+def _mapped(rules: ClassMap, table: Table, names: tuple[str, ...], ids: tuple[Name, ...]) -> Table:
+    """Return the table with other classes, without dropped rows and notes on its classes."""
+    new_label = indices_in([rule.to for rule in rules.of_classes(table)], names)  # -1 is dropped
+    label = new_label[table.label]
     kept = np.flatnonzero(label >= 0)
     if len(table) and not len(kept):
         rows = f"{table.title.removesuffix('s')}s"
@@ -319,7 +305,7 @@ def _mapped(
 def _new_classes(
     table: GroundTruth | Detections, of_class: Sequence[Rule]
 ) -> tuple[tuple[str, ...], tuple[Name, ...]]:
-    """Return the names and ids of mapped classes; names that are sorted stay so."""
+    """Return the names of mapped classes, sorted if they were, and their ids: names, or from 1."""
     names = tuple(dict.fromkeys(rule.to for rule in of_class if rule.to != DROPPED))
     if table.class_ids != table.classes:
         return names, tuple(range(1, len(names) + 1))
