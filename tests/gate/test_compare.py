@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,15 @@ from detap.analysis.comparison import KINDS, compare, count_errors, difference
 from detap.errors import UsageError
 from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
-from detap.report.sections.comparison import conclusion
+from detap.report.sections.comparison import comparison_report, conclusion
+from detap.report.writers.json import as_dict
 from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import CLASSES, Run, instances, results
 from tests.coco import results_of, truth_of
 from tests.conftest import ROOT
 from tests.schemas import valid
-from tests.tables import dt_table
+from tests.tables import dt_table, gt_table
 
 TRUTH = GroundTruth.from_arrays(
     image=[1, 1, 2, 3],
@@ -38,14 +40,15 @@ def detections(*rows: tuple[int, str, Sequence[float], float]) -> Detections:
 # Every kind once: image 1 has a duplicate cat and a cat on the dog, which itself is missed;
 # image 2 a cat of overlap 1/3; image 4 a cat in the background; the cat of image 3 is found last,
 # so that all of these stand above the operating point.
-MIXED = detections(
+KINDS_ONCE: list[tuple[int, str, Sequence[float], float]] = [
     (1, "cat", [0, 0, 100, 100], 0.9),
     (1, "cat", [0, 0, 100, 90], 0.8),
     (1, "cat", [200, 0, 300, 100], 0.7),
     (2, "cat", [50, 0, 150, 100], 0.6),
     (4, "cat", [0, 0, 100, 100], 0.5),
     (3, "cat", [0, 0, 100, 100], 0.4),
-)
+]
+MIXED = detections(*KINDS_ONCE)
 
 
 def counts(row: list[int]) -> dict[str, int]:
@@ -63,12 +66,7 @@ def test_each_kind_of_error() -> None:
         {},
     ]
     # With the cat of image 2 found as well, further down, F1 is 6/10 there.
-    more = detections(
-        *((1, "cat", [0, 0, 100, 100], 0.9), (1, "cat", [0, 0, 100, 90], 0.8)),
-        *((1, "cat", [200, 0, 300, 100], 0.7), (2, "cat", [50, 0, 150, 100], 0.6)),
-        *((4, "cat", [0, 0, 100, 100], 0.5), (3, "cat", [0, 0, 100, 100], 0.4)),
-        (2, "cat", [0, 0, 100, 100], 0.3),
-    )
+    more = detections(*KINDS_ONCE, (2, "cat", [0, 0, 100, 100], 0.3))
     errors = count_errors(evaluate(TRUTH, more, "voc2012"))
     assert [counts(row) for row in errors.by_image.tolist()] == [
         {"missed": 1, "duplicate": 1, "classification": 1},
@@ -119,12 +117,9 @@ def test_the_threshold_is_that_of_the_operating_point(
     assert by_class[:, 1:].sum(axis=1).tolist() == [point.false_positives for point in points]
 
 
-def test_ignored_ground_truths_are_not_missed() -> None:
+def test_missed_are_all_ground_truths_but_the_ignored() -> None:
     truth = replace(TRUTH, difficult=np.ones(len(TRUTH), np.bool_))
     assert count_errors(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
-
-
-def test_without_detections_all_are_missed() -> None:
     counts = count_errors(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
     assert counts.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
 
@@ -158,12 +153,8 @@ def files(tmp_path: Path) -> list[str]:
     worse = [detection for detection in results() if detection["image_id"] == 1]
     for name, content in (("gt", instances()), ("a", results()), ("b", worse)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    return [
-        "compare",
-        *(str(tmp_path / f"{name}.json") for name in "ab"),
-        "--gt",
-        str(tmp_path / "gt.json"),
-    ]
+    a, b, gt = (str(tmp_path / f"{name}.json") for name in ("a", "b", "gt"))
+    return ["compare", a, b, "--gt", gt]
 
 
 def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: Run) -> None:
@@ -302,9 +293,6 @@ def test_invalid_arguments_are_rejected(
     files: list[str], detap: Run, arguments: list[str], message: str
 ) -> None:
     assert message in detap(*files, *arguments).refused()
-
-
-def test_stdin_is_rejected(files: list[str], detap: Run) -> None:
     assert "cannot come from stdin" in detap("compare", "-", *files[2:]).refused()
 
 
@@ -328,3 +316,22 @@ def test_a_difference_by_rounding_is_0() -> None:
     assert difference(0.3, 0.3 + 1e-9) > 0
     assert np.isnan(difference(0.3, np.nan))
     assert np.isnan(difference(np.nan, np.nan))
+
+
+def test_most_changed_images_first_and_worse_before_better() -> None:
+    """Missed of a: one and none, of b: none and one, of c: none and two; d has nothing."""
+
+    def rows(*objects: tuple[str, int]) -> dict[str, Any]:
+        boxes = [[20 * n, 0, 20 * n + 10, 10] for _, n in objects]
+        return {"boxes": boxes, "image": [image for image, _ in objects], "label": "cat"}
+
+    some = [("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2)]
+    truth = gt_table(**rows(*some, ("a", 1)), images=[*"abcd"])
+    before, after = (
+        evaluate(truth, dt_table(**rows(*found), score=np.linspace(1, 0.9, len(found))), "voc2012")
+        for found in (some, [("a", 0), ("a", 1), ("b", 0), ("c", 0)])
+    )
+    images = as_dict(comparison_report(compare(before, after)))["images"]
+    assert images["changed"] == 3
+    changes = [(entry["name"], entry["errors"]) for entry in images["all"]]
+    assert changes == [("c", 2), ("b", 1), ("a", -1)]

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,9 @@ def folder(cwd: Path) -> Path:
 
 def own(folder: Path, text: str) -> None:
     (folder / "detap.toml").write_text(BASE + text)
+
+
+NIGHT = '[targets.night]\ngt = "instances.json"'
 
 
 def test_eval_without_options_uses_pyproject(folder: Path, detap: Run) -> None:
@@ -70,11 +74,21 @@ def test_command_line_over_environment_over_file(
     assert report["protocol"]["strict_iou"] is False
 
 
-def test_targets_replace_settings_of_the_same_name(folder: Path, detap: Run) -> None:
+def test_the_settings_that_apply(folder: Path, detap: Run) -> None:
+    """Targets replace settings, detap.toml those of pyproject.toml; compare has the shared ones."""
+
+    def protocol(*words: str) -> Any:
+        return detap(*words, "--output-format", "json").report()["protocol"]
+
     own(folder, "max-dets = 5\niou = 0.5\n[targets.strict]\niou = 0.75\n[targets.loose]\niou = 0.1")
-    report = json.loads(detap("eval", "--target", "strict", "--output-format", "json").out)
-    assert report["protocol"]["iou_thresholds"] == [0.75]
-    assert report["protocol"]["max_dets"] == [5]
+    of_target = protocol("eval", "--target", "strict")
+    assert (of_target["iou_thresholds"], of_target["max_dets"]) == ([0.75], [5])
+    own(folder, "iou = 0.2\nfail-under = 0.1")
+    (folder / "pyproject.toml").write_text(f"[tool.detap]{BASE}\niou = 0.9")
+    for words in (["eval"], ["compare", "results.json", "results.json"]):
+        assert protocol(*words)["iou_thresholds"] == [0.2]
+    (folder / "other.toml").write_text(BASE + "iou = 0.4")
+    assert protocol("eval", "--config", "other.toml")["iou_thresholds"] == [0.4]
 
 
 def test_the_nearest_file_above_is_taken_and_paths_are_relative_to_it(
@@ -89,24 +103,11 @@ def test_the_nearest_file_above_is_taken_and_paths_are_relative_to_it(
     assert (folder / "out.json").exists()
 
 
-def test_detap_toml_comes_before_pyproject(folder: Path, detap: Run) -> None:
-    own(folder, "iou = 0.2")
-    (folder / "pyproject.toml").write_text(f"[tool.detap]{BASE}\niou = 0.9")
-    report = json.loads(detap("eval", "--output-format", "json").out)
-    assert report["protocol"]["iou_thresholds"] == [0.2]
-
-
 def test_isolated_reads_no_file(folder: Path, detap: Run) -> None:
     own(folder, "unknown = 1")
     assert detap("eval", "--isolated", "--gt", "instances.json", "--dt", "results.json").status == 0
     assert detap("eval", "--isolated").status == 2
     assert detap("eval", "--isolated", "--target", "x").status == 2
-
-
-def test_a_settings_file_may_be_named(folder: Path, detap: Run) -> None:
-    (folder / "other.toml").write_text(BASE + "iou = 0.4")
-    report = json.loads(detap("eval", "--config", "other.toml", "--output-format", "json").out)
-    assert report["protocol"]["iou_thresholds"] == [0.4]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,9 @@ def test_a_settings_file_may_be_named(folder: Path, detap: Run) -> None:
         ("max_dets = 1", "unknown setting 'max_dets'; did you mean max-dets"),
         ("[targets.x]\nfail-unter = 1", "[targets.x]: unknown setting 'fail-unter'; did you mean"),
         ('iou = "x"', "detap.toml: iou: 'x' is not a number"),
+        ('iou = "1.5"', "detap.toml: iou: 1.5 is outside (0, 1]"),
+        ("max-dets = 0", "detap.toml: max-dets: 0 is not None or an integer of at least 1"),
+        ('ignore-where = "height<"', "detap.toml: ignore-where: 'height<' is not a condition"),
         ('[targets.x]\niou = "x"', ""),
         ('interpolation = "9-point"', "detap.toml: interpolation: '9-point' is not one of"),
         ("reverse = 1", "detap.toml: reverse: 1 is not true or false"),
@@ -185,29 +189,26 @@ def test_config_rejects_what_eval_rejects(
 
 
 @pytest.mark.parametrize(
-    ("protocol", "names"),
+    ("protocol", "limit", "names"),
     [
         (
-            "coco",
+            *("coco", "fail-under"),
             ["AP", "AP90", "AR10", "class:cat.APm", "min-class.recall", "F1", "class:*.precision"],
         ),
-        ("coco", ["class:*.detections", "class:cat.AR100", "min-class.F1", "recall"]),
-        ("voc2012", ["mAP", "class:cat.AP", "class:*.recall"]),
-        ("proposals", ["AR100", "AR1000s"]),
+        (
+            *("coco", "fail-under"),
+            ["class:*.detections", "class:cat.AR100", "min-class.F1", "recall"],
+        ),
+        ("voc2012", "fail-under", ["mAP", "class:cat.AP", "class:*.recall"]),
+        ("proposals", "fail-under", ["AR100", "AR1000s"]),
+        ("voc2012", "fail-over", ["class:*.duplicates", "false-positives-per-image"]),
     ],
 )
 def test_config_accepts_every_metric_that_eval_accepts(
-    folder: Path, detap: Run, protocol: str, names: list[str]
+    folder: Path, detap: Run, protocol: str, limit: str, names: list[str]
 ) -> None:
     limits = ", ".join(f'"{name}" = 0' for name in names)
-    own(folder, f'protocol = "{protocol}"\nfail-under = {{{limits}}}')
-    for command in ("config", "eval"):
-        assert detap(command).status in (0, 1), command
-
-
-@pytest.mark.parametrize("name", ["class:*.duplicates", "false-positives-per-image"])
-def test_config_takes_a_maximum_where_lower_is_better(folder: Path, detap: Run, name: str) -> None:
-    own(folder, f'protocol = "voc2012"\nfail-over = {{"{name}" = 0}}')
+    own(folder, f'protocol = "{protocol}"\n{limit} = {{{limits}}}')
     for command in ("config", "eval"):
         assert detap(command).status in (0, 1), command
 
@@ -220,17 +221,20 @@ def test_config_does_not_check_what_depends_on_inputs(folder: Path, detap: Run) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("text", "arguments", "message"),
     [
-        (["--target", "nigth"], "unknown target 'nigth'; did you mean night?"),
-        (["--target", "x"], "unknown target 'x'; available: 'night'"),
-        (["--config", "absent.toml"], "absent.toml: no such file or directory"),
+        (NIGHT, ["--target", "nigth"], "unknown target 'nigth'; did you mean night?"),
+        (NIGHT, ["--target", "x"], "unknown target 'x'; available: 'night'"),
+        (NIGHT, ["--config", "absent.toml"], "absent.toml: no such file or directory"),
+        (NIGHT, [], "Did you mean --target night?"),
+        (None, ["--target", "night"], "--target night: no detap.toml and no [tool.detap]"),
     ],
 )
 def test_missing_files_and_targets(
-    folder: Path, detap: Run, arguments: list[str], message: str
+    folder: Path, detap: Run, text: str | None, arguments: list[str], message: str
 ) -> None:
-    own(folder, "[targets.night]\niou = 0.5")
+    if text is not None:
+        (folder / "detap.toml").write_text(text)
     assert message in detap("eval", *arguments).refused()
 
 
@@ -253,16 +257,6 @@ def test_a_limit_of_17_digits_is_exact(folder: Path, detap: Run, target: list[st
         assert (ended.status, gate["limit"]) == (status, digits)
 
 
-def test_a_missing_option_hints_at_the_targets(folder: Path, detap: Run) -> None:
-    (folder / "detap.toml").write_text('[targets.night]\ngt = "instances.json"')
-    assert "Did you mean --target night?" in detap("eval").refused()
-
-
-def test_a_target_without_a_file(folder: Path, detap: Run) -> None:
-    said = detap("eval", "--target", "night").refused()
-    assert "--target night: no detap.toml and no [tool.detap]" in said
-
-
 def test_config_shows_values_and_their_sources(
     folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,16 +276,8 @@ def test_config_shows_values_and_their_sources(
     assert "iou" not in record["settings"]
     record = json.loads(detap("config", "--all", "--output-format", "json").out)
     assert record["settings"]["sort"] == {"value": None, "source": "default"}
-
-
-def test_config_without_a_file(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").unlink()
     assert detap("config").out.startswith("no file: neither detap.toml nor [tool.detap]")
-
-
-def test_compare_uses_shared_settings(folder: Path, detap: Run) -> None:
-    own(folder, "iou = 0.5\nfail-under = 0.99")
-    ended = detap("compare", "results.json", "results.json", "--output-format", "json").passed()
-    assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]
 
 
 def test_help_reads_no_settings(folder: Path, detap: Run) -> None:

@@ -54,11 +54,6 @@ def test_an_unknown_name_gets_suggestions(detap: Run, case: list[str]) -> None:
     assert "did you mean 'F1'?" in detap(*case, "--fail-under", "f1=0.5").err
     near = detap(*case, "--fail-over", "class:a.false-positive-per-image=1").err
     assert "did you mean 'false-positives-per-image'" in near
-    proposals = detap(*case, "--protocol", "proposals", "--fail-under", "F1=0.5")
-    assert (proposals.status, "F1: protocol proposals uses matching by-iou" in proposals.err) == (
-        2,
-        True,
-    )
 
 
 def test_a_baseline_report_needs_the_same_score_threshold(
@@ -99,12 +94,6 @@ def test_an_older_baseline_has_no_operating_point(
     assert detap(*case, "-o", base).status == 0
     said = detap(*case, "--baseline", base, "--max-drop", "F1=0.1").refused()
     assert "'F1' is not in the baseline; regenerate it" in said
-
-
-def test_operating_point_metrics_have_no_interval(detap: Run, case: list[str]) -> None:
-    earlier = ("--baseline-detections", case[-1], "--confidence", "0.9", "--resamples", "100")
-    said = detap(*case, *earlier, "--max-drop", "F1=0.1").refused()
-    assert "'F1' has no interval: not an average precision or recall" in said
 
 
 def test_class_recall_in_voc_is_the_tables_without_a_threshold(detap: Run, voc: Files) -> None:

@@ -171,16 +171,6 @@ def test_a_class_without_ground_truth_in_a_resample_is_excluded() -> None:
     assert np.isnan(again.by_class["mAP"].drawn[1, 1])
 
 
-def test_matching_by_iou_cannot_be_resampled() -> None:
-    result = evaluate(*scene(5), "proposals")
-    message = (
-        "protocol proposals uses matching by-iou, which labels no detection TP or "
-        "FP; use another --protocol, or omit --confidence and --detectable-drop"
-    )
-    with pytest.raises(UsageError, match=f"^{message}$"):
-        resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])
-
-
 @pytest.mark.parametrize("drawn", [(2, 2, 2), (1, 3, 9)])
 def test_a_resample_with_too_many_rows(
     drawn: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,8 @@ def test_a_gate_reports_its_minimum_detectable_drop(case: Path, detap: Run) -> N
         f"{number['images_needed']} images are needed"
     )
     assert "[gate-underpowered]" in ended.err
+    said = detap("eval", "--gt", "instances.json", "--dt", "now.json", "--strict", *words).refused()
+    assert "1 warning type and --strict" in said
 
 
 @pytest.mark.parametrize("limit", ["0", "0.2", "30%"])
@@ -94,23 +96,9 @@ def test_a_relative_limit_is_converted_to_a_drop(case: Path, detap: Run) -> None
     assert "AR100 limit 0.09 is below the minimum" in ended.err
 
 
-def test_strict_rejects_a_limit_below_the_detectable_drop(case: Path, detap: Run) -> None:
-    files = ("--gt", "instances.json", "--dt", "now.json", "--strict", *EARLIER)
-    said = detap("eval", *files, "--confidence", "0.95", "--max-drop", "AR100=0.05").refused()
-    assert "1 warning type and --strict" in said
-
-
 def test_detectable_drop_replaces_the_limit(case: Path, detap: Run) -> None:
-    words = (
-        *EARLIER,
-        "--confidence",
-        "0.9",
-        "--max-drop",
-        "AR100=0.3",
-        "--detectable-drop",
-        "0.02",
-    )
-    ended, report = run(detap, *words)
+    words = ("--confidence", "0.9", "--max-drop", "AR100=0.3", "--detectable-drop", "0.02")
+    ended, report = run(detap, *EARLIER, *words)
     (number,) = report["power"]["metrics"]
     # At 90 %: 1.644854 + 0.841621.
     assert number["min_detectable_drop"] == pytest.approx(
@@ -160,17 +148,8 @@ def test_without_limits_it_is_of_the_primary_metric(case: Path, detap: Run) -> N
     assert [entry["name"] for entry in power["metrics"]] == ["AP"]
     assert [entry["name"] for entry in power["classes"]] == ["class:ant.AP", "class:bee.AP"]
     # The confidence, the resamples and their seed may be said with it.
-    _, again = run(
-        detap,
-        "--detectable-drop",
-        "0.02",
-        "--confidence",
-        "0.95",
-        "--resamples",
-        "300",
-        "--seed",
-        "4",
-    )
+    more = ("--confidence", "0.95", "--resamples", "300", "--seed", "4")
+    _, again = run(detap, "--detectable-drop", "0.02", *more)
     assert again["power"]["level"] == 0.95
     assert not again["power"]["paired"]
 
@@ -204,14 +183,12 @@ def test_an_assertion_reports_the_images_needed(case: Path, detap: Run) -> None:
     assert needed == pytest.approx(100 * 2 * 0.0021 * (FACTOR / 0.02) ** 2, rel=2 * SOME)
     _, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
     assert report["power"]["metrics"][0]["images_needed"] == needed  # as the command has it
-    with pytest.raises(AssertionError, match=f"{start}{needed:,}{end}\nprotocol:coco"):
-        assert_detections(
-            "instances.json", "now.json", fail_under={"AR100": 0.8}, detectable_drop=0.02
-        )
-    with pytest.raises(UsageError, match="detectable_drop: 2 is not between 0 and 1"):
-        assert_detections(
-            "instances.json", "now.json", fail_under={"AR100": 0.6}, detectable_drop=2
-        )
+    for error, message, change in (
+        (AssertionError, f"{start}{needed:,}{end}\nprotocol:coco", {"fail_under": {"AR100": 0.8}}),
+        (UsageError, "detectable_drop: 2 is not between 0 and 1", {"detectable_drop": 2}),
+    ):
+        with pytest.raises(error, match=message):
+            assert_detections("instances.json", "now.json", **asked | change)  # type: ignore[arg-type]
 
 
 def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
@@ -242,20 +219,28 @@ def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     assert "images needed for 0.05" in ended.out
     ended = detap(*words, "--resamples", "0", "-o", "comparison.json")
     assert "power" not in json.loads(Path("comparison.json").read_text())
-    said = detap(*words, "--resamples", "0", "--detectable-drop", "0.05").refused()
-    assert "--detectable-drop requires resamples; remove --resamples 0" in said
 
 
-@pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "5%", "AP=0.1"])
-def test_a_detectable_drop_is_between_0_and_1(case: Path, detap: Run, wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *(
+            (f"--detectable-drop {wrong}", "--detectable-drop")
+            for wrong in ("0", "1", "-0.1", "nan", "5%", "AP=0.1")
+        ),
+        *(
+            (
+                f"--protocol proposals {option}",
+                "protocol proposals uses matching by-iou, which labels no detection TP or FP; use "
+                "another --protocol, or omit --confidence and --detectable-drop",
+            )
+            for option in ("--detectable-drop 0.1", "--confidence 0.95")
+        ),
+    ],
+)
+def test_what_cannot_be_resolved(case: Path, detap: Run, words: str, message: str) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json")
-    assert "--detectable-drop" in detap("eval", *files, "--detectable-drop", wrong).refused()
-
-
-def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
-    files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
-    said = detap("eval", *files, "--detectable-drop", "0.1").refused()
-    assert "omit --confidence and --detectable-drop" in said
+    assert message in detap("eval", *files, *words.split()).refused()
 
 
 def test_a_ranking_counts_queries(tmp_path: Path, detap: Run) -> None:

@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from detap.errors import InputError, Note
 from detap.evaluation.slices import read_slices, slices_by
-from tests.cli.conftest import Ended, Files, Run, instances, write_coco
+from tests.cli.conftest import Files, Run, instances, results, write_coco
 from tests.raised import raised
 
 IMAGES = [1, 2, 3, 4]
@@ -98,19 +97,13 @@ def test_slices_by_attribute() -> None:
     assert slices_by({1: "x" * 300, 9: "y"}, "at", [1]) == ({f"at={'x' * 200}": [1]}, [])
 
 
-def report_of(ended: Ended) -> dict[str, Any]:
-    assert ended.status == 0, ended.err
-    record: dict[str, Any] = json.loads(ended.out)
-    return record
-
-
 def test_a_slice_has_the_metrics_of_its_images_alone(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
     tags = written(tmp_path, "tags.json", '{"one": [1], "both": [1, 2]}')
     call = [*coco.arguments, "--output-format", "json"]
-    whole = report_of(detap(*call, "--slices", tags))
-    alone = report_of(detap(*call, "--images", "1"))
+    whole = detap(*call, "--slices", tags).report()
+    alone = detap(*call, "--images", "1").report()
     assert whole["slices"]["one"]["summary"] == alone["summary"]
     assert whole["slices"]["one"]["classes"] == alone["classes"]
     assert whole["slices"]["both"]["summary"] == whole["summary"]
@@ -138,9 +131,7 @@ def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) 
     base = tmp_path / "base.json"
     call = [*coco.arguments, "--slices", tags]
     assert detap(*call, "-o", base).status == 0
-    worse = [
-        detection for detection in json.loads(coco.dt.read_text()) if detection["image_id"] == 1
-    ]
+    worse = [detection for detection in results() if detection["image_id"] == 1]
     dt = written(tmp_path, "worse.json", json.dumps(worse))
     call = ["eval", "--gt", str(coco.gt), "--dt", dt, "--slices", tags]
     for against in (["--baseline", str(base)], ["--baseline-detections", str(coco.dt)]):
@@ -148,15 +139,8 @@ def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) 
         assert ended.status == 1
         assert "gate failed: slice:day.AP dropped by 1.0000" in ended.err
         assert "slice:night.AP fell" not in ended.err
-    noise = [
-        "--baseline-detections",
-        str(coco.dt),
-        "--confidence",
-        "0.9",
-        "--min-ground-truths",
-        "0",
-    ]
-    ended = detap(*call, *noise, "--max-drop", "slice:day.AP=0.1")
+    noise = ["--confidence", "0.9", "--min-ground-truths", "0"]
+    ended = detap(*call, *against, *noise, "--max-drop", "slice:day.AP=0.1")
     assert "90% CI of the drop [1.0000, 1.0000]" in ended.err
     plain = [*coco.arguments, "--baseline", str(base), "--max-drop", "slice:day.AP=0.1"]
     assert "no slices; use --slices" in detap(*plain).err
@@ -169,12 +153,14 @@ def test_by_an_attribute_of_coco_images(tmp_path: Path, detap: Run) -> None:
     truth["images"][1]["time"] = "day"
     files = write_coco(tmp_path, truth)
     call = [*files.arguments, "--output-format", "json"]
-    record = report_of(detap(*call, "--slice-by", "time"))
+    record = detap(*call, "--slice-by", "time").report()
     assert {tag: part["images"] for tag, part in record["slices"].items()} == {
         "time=day": 1,
         "time=night": 1,
     }
     assert "no image has an attribute 'weather'" in detap(*call, "--slice-by", "weather").refused()
+    tags = written(tmp_path, "tags.json", '{"night": [1]}')
+    assert "not both" in detap(*call, "--slices", tags, "--slice-by", "time").refused()
 
 
 def test_by_an_element_of_voc_annotations(voc: Files, detap: Run) -> None:
@@ -183,13 +169,8 @@ def test_by_an_element_of_voc_annotations(voc: Files, detap: Run) -> None:
         source = f"<annotation><source><database>{database}</database></source>"
         path.write_text(path.read_text().replace("<annotation>", source))
     call = [*voc.arguments, "--output-format", "json"]
-    record = report_of(detap(*call, "--slice-by", "source/database"))
+    record = detap(*call, "--slice-by", "source/database").report()
     assert list(record["slices"]) == ["source/database=first", "source/database=second"]
-
-
-def test_both_options_together_are_rejected(coco: Files, detap: Run, tmp_path: Path) -> None:
-    tags = written(tmp_path, "tags.json", '{"night": [1]}')
-    assert "not both" in detap(*coco.arguments, "--slices", tags, "--slice-by", "time").refused()
 
 
 def test_a_baseline_slice_of_other_images_is_not_compared(
