@@ -33,13 +33,6 @@ def test_convert_takes_arguments(detap: Run, coco: Files) -> None:
     assert len(json.loads(target.read_text())["annotations"]) == 3
 
 
-def test_a_hyphen_is_stdin(detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    with coco.dt.open("rb") as stream:
-        monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": stream}))
-        ended = detap("eval", coco.gt, "-")
-    assert "mean / sum" in ended.out, ended.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -87,8 +87,3 @@ def test_errors_are_reported(
 ) -> None:
     report()
     assert message in detap("badge", "report.json", *options).refused()
-
-
-def test_a_file_that_is_not_a_report_is_rejected(coco: Files, detap: Run) -> None:
-    said = detap("badge", coco.gt).refused()
-    assert "not a detap report; create it with detap eval -o FILE.json" in said

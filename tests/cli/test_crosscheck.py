@@ -39,11 +39,6 @@ def test_the_command_fails_on_a_difference(
     assert "differs: 1 of " in ended.err
 
 
-def test_the_command_rejects_other_protocols(detap: Run, coco: Files) -> None:
-    said = detap(*coco.arguments, "--cross-check", "--protocol", "voc2007").refused()
-    assert "--cross-check: pycocotools does not support protocol voc2007" in said
-
-
 def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Run, tmp_path: Path) -> None:
     truth = instances()
     truth["annotations"][0]["id"] = 0

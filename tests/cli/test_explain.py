@@ -150,6 +150,8 @@ def test_options_that_all_presets_reject(detap: Run) -> None:
 
 def test_field_options_apply_to_both_protocols(detap: Run) -> None:
     """Difficult objects count in both, so ignore_flags is not a step: 2/3 and 67/101."""
+    report = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none", "--classes", "cat")
+    assert report["selection"]["classes"] == ["cat"]
     report = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none")
     assert report["metrics"]["first"]["value"] == pytest.approx(2 / 3)
     assert "ignore flags, crowd flags" not in [step["name"] for step in report["steps"]]
@@ -166,11 +168,6 @@ def test_a_protocol_may_be_a_signature_or_a_report(detap: Run, tmp_path: Path) -
     assert again == output
 
 
-def test_classes_and_images_may_be_chosen(detap: Run) -> None:
-    report = record(detap, *DATA, *PROTOCOLS, "--classes", "cat")
-    assert report["selection"]["classes"] == ["cat"]
-
-
 def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
@@ -183,6 +180,8 @@ def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
     assert output["causes"]["protocol"]["differs"] is True
     assert output["contributions"][0]["name"] == "protocol"
     assert output["contributions"][0]["fraction"] == 1
+    ended = detap("explain", first, first)
+    assert ended.out.startswith("The reports are equal: mAP 0.5 and 0.5\n")
 
 
 def test_two_reports_with_their_inputs(detap: Run, tmp_path: Path) -> None:
@@ -193,12 +192,6 @@ def test_two_reports_with_their_inputs(detap: Run, tmp_path: Path) -> None:
     assert output["conclusion"] == "Main cause: difficult objects count (99% of the difference)"
     steps = record(detap, *DATA, *PROTOCOLS)["steps"]
     assert output["attribution"]["steps"] == steps
-
-
-def test_two_identical_reports(detap: Run, tmp_path: Path) -> None:
-    path = report(detap, tmp_path / "a.json")
-    ended = detap("explain", path, path)
-    assert ended.out.startswith("The reports are equal: mAP 0.5 and 0.5\n")
 
 
 def test_settings_of_a_file(detap: Run, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +225,14 @@ def test_settings_of_a_file(detap: Run, cwd: Path, monkeypatch: pytest.MonkeyPat
         ),
         ((*DATA, "--from", "coco", "--to", "coco"), "coco and coco do not differ in any field"),
         ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no metric 'AP99'"),
-        ((*DATA, "--value", "0.5"), "--value 0.5 has too few digits"),
+        (
+            (*DATA, "--value", "0.67"),
+            "--value 0.67 has too few digits and matches many protocols; use 3 decimals",
+        ),
+        ((*DATA, "--value", "67"), "--value 67 has too few digits"),
+        ((*DATA, "--value", "-0.5"), "--value -0.5 is outside [0, 1] and not a percentage"),
+        ((*DATA, "--value", "101.25"), "--value 101.25 is outside [0, 1] and not a percentage"),
+        ((*DATA, "--value", "nan"), "--value: 'nan' is not a number"),
         (("--gt", "no.json", "--dt", "no", "--value", "x"), "--value: 'x' is not a number"),
         ((*DATA, *PROTOCOLS, "--output-format", "junit"), "cannot be written as junit"),
         (

@@ -32,10 +32,12 @@ def test_every_command_starts_without_extras(command: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_the_page_names_its_extra(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["report", "eval"])
+def test_the_page_names_its_extra(tmp_path: Path, command: str) -> None:
     coco = ROOT / "fixtures" / "quickstart" / "coco"
     files = str(coco / "instances.json"), str(coco / "results.json")
-    ended = run("report", *files, "-o", str(tmp_path / "page.html"))
+    ended = run(command, *files, "-o", str(tmp_path / "page.html"))
     assert (ended.returncode, ended.stdout) == (2, "")
     needs = "the HTML page needs Jinja2, which is not installed; pip install 'detap[report]'"
     assert ended.stderr == f"Error: {needs}\n"
+    assert not list(tmp_path.iterdir())

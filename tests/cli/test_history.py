@@ -46,9 +46,7 @@ def test_each_run_has_its_metrics_change_and_status(runs: Path, detap: Run) -> N
     expected = [BOTH - NO_DOG, 0, NO_CAT - BOTH]
     assert [row["change"] for row in rows[1:]] == pytest.approx(expected)
     assert [row["gates"] for row in rows] == ["FAILED", "passed", "passed", "passed"]
-
-
-def test_the_order_of_the_command_line_is_kept(runs: Path, detap: Run) -> None:
+    # Files are in the order of the command line.
     rows = of(detap, "runs/run-11.json", "runs/run-9.json")["reports"]
     assert [row["name"] for row in rows] == ["runs/run-11.json", "runs/run-9.json"]
     assert rows[1]["change"] == pytest.approx(BOTH - NO_CAT)
@@ -111,9 +109,6 @@ def test_runs_that_are_not_comparable_are_separate(mixed: Path, detap: Run) -> N
     text = detap("history", "runs").out
     assert text.count("Not comparable with the latest report: ") == 3
     assert "\nprotocol (baseline: voc2012; current: coco)\n" in text
-
-
-def test_strict_rejects_runs_that_are_not_comparable(mixed: Path, detap: Run) -> None:
     assert "4" in detap("history", "runs", "--strict").refused()
 
 

@@ -181,6 +181,7 @@ BOUNDARY = ["--iou-type", "boundary"]
             "pycocotools does not support protocol coco-boundary (iou-type, ignore-flags)",
         ),
         ("masks", [*SEGM, "--dilation-ratio", "0.01"], "dilation_ratio has no effect with iou_"),
+        ("masks", [*SEGM, "--detection-area", "extent"], "detection_area has no effect with iou_"),
         ("poses", [*KEYPOINTS, "--class-agnostic"], "class_agnostic has no effect with iou_type"),
         ("poses", [*KEYPOINTS, "--inclusive-pixels"], "inclusive_pixels has no effect with iou_"),
         ("poses", [*KEYPOINTS, "--detection-area", "pixels"], "detection_area has no effect with"),

@@ -52,15 +52,12 @@ def test_the_wrong_layout_is_an_input_error(
             assert "mAP     0.7500" in ended.out, ended.err
 
 
-def test_version_and_help() -> None:
+def test_version_help_and_nothing() -> None:
     assert spawn("--version").stdout == f"detap {__version__}\n"
     ended = spawn("--help")
     assert ended.returncode == 0
     assert "eval  " in ended.stdout
     assert spawn("eval", "--help").returncode == 0
-
-
-def test_no_command_is_a_usage_error() -> None:
     ended = spawn()
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("Usage: detap ")
@@ -86,15 +83,12 @@ def test_usage_errors(arguments: list[str], message: str) -> None:
     assert "\x1b" not in ended.stderr
 
 
-def test_an_input_error_is_one_line(coco: Files) -> None:
-    ended = spawn("eval", "--gt", str(coco.gt), "--dt", str(coco.folder / "absent.json"))
-    assert (ended.returncode, ended.stdout) == (2, "")
+def test_an_input_error_is_one_line_without_debug(coco: Files) -> None:
     path = coco.folder / "absent.json"
+    ended = spawn("eval", "--gt", coco.gt, "--dt", path)
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"Error: {path}: no such file or directory\n"
-
-
-def test_debug_shows_the_traceback(coco: Files) -> None:
-    ended = spawn("eval", "--gt", coco.gt, "--dt", coco.folder / "absent.json", "--debug")
+    ended = spawn("eval", "--gt", coco.gt, "--dt", path, "--debug")
     assert ended.returncode == 2
     assert ended.stderr.startswith("Traceback (most recent call last):\n")
     assert ended.stderr.endswith("absent.json: no such file or directory\n")

@@ -357,20 +357,6 @@ def test_missing_analyses_are_explained(tmp_path: Path, rows: str) -> None:
         assert not any(len(column) for column in unpacked(analysis["confusion"]).values())
 
 
-def test_a_missing_extra_is_reported_before_evaluation(
-    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    arguments = write_case(tmp_path)
-    for command in (["report", *arguments], ["eval", *arguments]):
-        said = detap(*command, "-o", str(tmp_path / "page.html"))
-        assert said.status == 2
-        assert "the HTML page needs Jinja2, which is not installed" in said.err
-        assert "pip install 'detap[report]'" in said.err
-        assert not said.out
-    assert not (tmp_path / "page.html").exists()
-
-
 def test_a_page_is_no_pdf(tmp_path: Path, command: Run) -> None:
     target = str(tmp_path / "report.pdf")
     said = command("report", *write_case(tmp_path), "-o", target).refused()
