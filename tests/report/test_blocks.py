@@ -16,7 +16,6 @@ from detap.analysis.power import Criterion, DetectableDrop, PowerAnalysis, Thres
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
 from detap.gates.checks import Gate
-from detap.gates.history import Run, Series
 from detap.gates.metric_names import MetricName
 from detap.protocols import PRESETS
 from detap.ranking.objectives import Objectives
@@ -32,7 +31,6 @@ from detap.report.sections.explanation import (
     report_diff_sentence,
 )
 from detap.report.sections.gates import gate_block
-from detap.report.sections.history import _table, history_block
 from detap.report.sections.power import power_block
 from detap.report.sections.ranking import _objective_blocks, brief
 from detap.report.writers.registry import Style
@@ -186,15 +184,6 @@ def test_many_passed_gates_are_counted() -> None:
     few = gate_block(gates[:2])
     assert few.lines == ("passed   m0 is fine", "passed   m1 is fine")
     assert few.verdicts == ("passed", "passed")
-
-
-def test_the_history_of_a_metric() -> None:
-    runs = [Run(f"{n}.json", {"detap_version": f"0.{n}"}, {"AP": n / 4}) for n in (1, 2)]
-    series = Series(runs, ["detections: other"], frozenset())
-    block = history_block(series)
-    assert (block.key, block.title) == ("history", "AP over 2 runs")
-    assert headings(block.table)[-1] == ("detap_version", "detap", "detap", "text")
-    assert _table(series).columns[-1].priority == 1
 
 
 def test_detectable_drops() -> None:

@@ -1,5 +1,6 @@
 """`print`, `repr` and notebooks show tables and one line, never an object's address."""
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
@@ -105,23 +106,27 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 
 class Page(HTMLParser):
-    """The cells of the tables of a page."""
+    """The elements of a page, its words and the cells of its tables."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
+        self.elements: set[str] = set()
         self.cells: list[str] = []
+        self.words: list[str] = []
         self.feed(text)
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.open.append(tag)
+        self.elements.add(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open[-1] in ("td", "th"):
+        self.words.append(data)
+        if self.open and self.open[-1] in ("td", "th"):
             self.cells.append(data)
 
 
@@ -239,7 +244,7 @@ def test_no_name_of_a_table_is_markup_or_a_terminal_code() -> None:
     assert "<script>" not in table._repr_html_()
 
 
-def test_table_has_a_row_per_class() -> None:
+def test_table_and_data_frame_have_a_row_per_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: fixtures/quickstart/why.md has 5, 4 and 4 ground truths."""
     rows = result().table()
     assert [row["name"] for row in rows] == ["bird", "cat", "dog"]
@@ -248,3 +253,33 @@ def test_table_has_a_row_per_class() -> None:
     frame = pandas.DataFrame(rows)
     assert frame["AP"].tolist() == result().by_class["AP"].tolist()
     assert frame["ground_truths"].dtype == np.int64
+    frame = perfect().to_dataframe()
+    assert list(frame["name"]) == ["cat", "dog"]
+    assert frame["AP"].isna().tolist() == [False, True]
+    assert frame["false_positives"].tolist() == [0, 1]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(detap.UsageError, match="needs pandas: pip install pandas"):
+        result().to_dataframe()
+
+
+def perfect(name: str = "cat") -> detap.Result:
+    """Return the result of one perfectly detected class and one without ground truth."""
+    box = [[0.0, 0.0, 10.0, 10.0]]
+    truth = gt_table(box, image=1, label=name)
+    detections = dt_table(box * 2, [0.9, 0.5], image=1, label=[name, "dog"])
+    with pytest.warns(detap.DetapWarning):
+        return detap.evaluate(truth, detections, "voc2012")
+
+
+def test_a_notebook_shows_the_primary_metric_and_classes() -> None:
+    seen = Page(perfect()._repr_html_())
+    assert "mAP 1.0000" in seen.words
+    assert {"cat", "dog", "\N{EN DASH}"} <= {*seen.words}
+    assert any(word.startswith("protocol:voc2012|detap:") for word in seen.words)
+
+
+def test_no_name_of_a_result_is_markup() -> None:
+    text = perfect("<script>alert(1)</script>\x1b[31m&")._repr_html_()
+    elements = "div p strong code table thead tbody tr th td"
+    assert Page(text).elements == set(elements.split())
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m&amp;" in text

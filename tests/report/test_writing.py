@@ -1,13 +1,11 @@
 import os
 import socket
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
 from detap.errors import OutputError
-from detap.io import writing
 from detap.io.paths import SourceFile
 from detap.io.writing import check_target, write
 
@@ -187,12 +185,6 @@ def test_standard_output_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
         os.close(saved)
         os.close(stream)
     assert target.read_bytes() == b"onetwo"
-
-
-def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(OutputError, match="standard output: cannot be written"):
-        writing.write_stdout(b"x")
 
 
 def test_a_long_name_works_with_the_temporary_file(tmp_path: Path) -> None:
