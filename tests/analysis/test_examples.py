@@ -1,7 +1,7 @@
 """Worst images, confident errors and possible label errors."""
 
-from detap.analysis.errors import TYPES, errors
-from detap.analysis.examples import confident_errors, label_errors, worst_images
+from detap.analysis.errors import errors
+from detap.analysis.examples import label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
@@ -20,16 +20,6 @@ def test_worst_images() -> None:
     assert surer.false_positives.tolist() == [0, 0]
     assert surer.false_negatives.tolist() == [2, 2]
     assert worst_images(outcome, score=0.9, max_count=9).image.tolist() == [0, 1]
-
-
-def test_confident_errors() -> None:
-    outcome = MatchResults.of(fixture())
-    rows, kinds = confident_errors(outcome, max_count=3), errors(outcome)
-    assert rows.tolist() == [1, 2, 5]
-    types = [TYPES[kind] for kind in kinds.kind[rows]]
-    assert types == ["duplicate", "classification", "localization"]
-    assert kinds.target[rows].tolist() == [0, 1, 3]
-    assert kinds.similarity[rows].tolist() == [0.9, 1, 60 / 140]
 
 
 def test_possible_label_errors() -> None:

@@ -7,46 +7,14 @@ from hypothesis import strategies as st
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.image_results import (
     DetectionResult,
-    GroundTruthResult,
     image_results,
 )
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
-from tests.analysis.data import fixture
 from tests.cases import Case, Detection, Truth, cases
 from tests.parity.test_core_is_oracle import any_protocol
-
-
-def test_the_case_computed_by_hand() -> None:
-    first = image_results(fixture(), 1)
-    assert (first.image, first.iou) == (1, 0.5)
-    assert first.detections == (
-        DetectionResult(0, 0, 0.95, "true-positive", 0, 1.0, -1),
-        DetectionResult(1, 0, 0.85, "duplicate", 0, 0.9, 0),
-        DetectionResult(2, 0, 0.80, "classification", 1, 1.0, 3),
-        DetectionResult(3, 1, 0.60, "true-positive", 1, 0.8, -1),
-        DetectionResult(4, 0, 0.55, "true-positive", 2, 70 / 130, -1),
-    )
-    assert first.ground_truths == (
-        GroundTruthResult(0, 0, "matched", 0),
-        GroundTruthResult(1, 1, "matched", 3),
-        GroundTruthResult(2, 0, "matched", 4),
-    )
-    second = image_results(fixture(), "2")
-    assert second.image == 2
-    assert second.detections == (
-        DetectionResult(5, 0, 0.70, "localization", 3, 60 / 140, -1),
-        DetectionResult(6, 0, 0.50, "both", 4, 40 / 160, -1),
-    )
-    assert second.ground_truths == (
-        GroundTruthResult(3, 0, "near-miss", 5),
-        GroundTruthResult(4, 1, "missed", -1),
-    )
-    third = image_results(fixture(), 3)
-    assert [entry.result for entry in third.detections] == ["background", "background"]
-    assert third.detections[0].ground_truth == -1
 
 
 def test_the_target_of_an_error_comes_before_the_nearest_object() -> None:

@@ -9,22 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.match_results import MatchResults
-from detap.analysis.operating import Point, Sweep, sweeps, threshold
-from detap.errors import UsageError
+from detap.analysis.operating import Point, Sweep, sweeps
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, cases
-
-
-def test_the_case_computed_by_hand() -> None:
-    best = fixture().operating_point()
-    assert best.overall == Point(0.55, 3, 3, 2, 3)
-    assert (best.overall.precision, best.overall.recall) == (0.5, 0.6)
-    assert best.overall.f1 == 6 / 11
-    assert best.overall.false_positives_per_image == 1
-    # a: 1 of 1 at .95 is 2/4, as is no other; b: 1 of 1 at .6 is 2/3.
-    assert best.by_class == (Point(0.95, 1, 0, 2, 3), Point(0.6, 1, 0, 1, 3))
-    assert best.macro_f1 == pytest.approx((1 / 2 + 2 / 3) / 2)
 
 
 @pytest.mark.parametrize(
@@ -35,14 +23,6 @@ def test_at_a_given_threshold(score: float, right: int, wrong: int) -> None:
     point = fixture().operating_point(score)
     assert point.overall == Point(score, right, wrong, 5 - right, 3)
     assert sum(entry.true_positives for entry in point.by_class) == right
-
-
-def test_score_thresholds() -> None:
-    assert threshold("best") == "best"
-    assert threshold(1) == 1.0
-    for invalid in ("worst", True, nan):
-        with pytest.raises(UsageError, match="is neither a number nor 'best'"):
-            threshold(invalid)
 
 
 def test_precision_is_undefined_without_detections() -> None:

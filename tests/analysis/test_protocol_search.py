@@ -8,7 +8,7 @@ from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import protocol_search as module
 from detap.analysis.explanation.numbers import Tables
 from detap.analysis.explanation.protocol_search import ProtocolMatch, TargetValue, protocol_search
-from detap.errors import UnknownNameError, UsageError
+from detap.errors import UnknownNameError
 from detap.evaluation.scoring import score_tables
 from detap.protocols import PRESETS, Protocol
 from tests.analysis.test_protocol_diff import difficult
@@ -49,22 +49,6 @@ def test_values_are_equal_to_the_given_digits(
 def test_number_of_matching_digits() -> None:
     target = TargetValue.of("0.7669419050")
     assert [target.digits_of(value) for value in (0.76694195900, 0.76691, 0.8, 0.1)] == [6, 4, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("high", "--value: 'high' is not a number"),
-        ("nan", "--value: 'nan' is not a number"),
-        ("-0.5", "--value -0.5 is outside \\[0, 1\\] and not a percentage"),
-        ("101.25", "--value 101.25 is outside \\[0, 1\\] and not a percentage"),
-        ("0.67", "--value 0.67 has too few digits and matches many protocols; use 3 decimals"),
-        ("67", "--value 67 has too few digits"),
-    ],
-)
-def test_invalid_target_values(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        TargetValue.of(text)
 
 
 def test_a_preset_is_enough() -> None:

@@ -135,16 +135,11 @@ def test_strict_makes_every_warning_an_error(
         assert "Error: 1 warning type and --strict" in said
         # What check finds is its report, errors too.
         assert bool(out) == (cwd / "report.json").exists() == (call[0] == "check")
+    for strict, status in (("true", 2), ("false", 0)):
+        (cwd / "detap.toml").write_text(f"strict = {strict}\n", "utf-8")
+        assert main(call) == (0 if call[0] == "check" else status)  # which has no settings
     monkeypatch.setenv("DETAP_STRICT", "1")
     assert main(call) == 2
-
-
-def test_strict_in_a_file(cwd: Path) -> None:
-    write_with_warning(cwd)
-    (cwd / "detap.toml").write_text("strict = true\n", "utf-8")
-    assert main(["eval", *WITH_WARNING]) == 2
-    (cwd / "detap.toml").write_text("strict = false\n", "utf-8")
-    assert main(["eval", *WITH_WARNING]) == 0
 
 
 ONE = [[0.1, 0.2, 0.5, 0.7]]
