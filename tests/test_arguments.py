@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detap
-from detap import InputError, UsageError
+from detap import UsageError
 from detap.analysis.comparison import compare
 from tests.conftest import ROOT
 
@@ -47,6 +47,10 @@ def test_swapped_tables() -> None:
         f"expected Detections or a path, got GroundTruth; {hint}",
     )
     assert detap.evaluate(*reversed(swapped)).summary["AP"] > 0
+    wrong: Any = 3
+    message = "protocol 3 is not a Protocol or the name of a preset"
+    with pytest.raises(detap.UsageError, match=message):
+        detap.evaluate(GT, DT, wrong)
 
 
 @pytest.mark.parametrize(
@@ -107,43 +111,22 @@ def test_tables_where_results_are_needed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("boxes", np.zeros((4, 2)), "boxes has shape (4, 2); expected (n, 4), n = 2 as in image"),
-        ("boxes", np.zeros((2, 5)), "boxes has shape (2, 5); expected (n, 4), n = 2 as in image"),
-        ("boxes", np.zeros(8), "boxes has shape (8,); expected (n, 4), n = 2 as in image"),
-        ("label", ["cat"], "label has shape (1,); expected (n,), n = 2 as in image"),
-        ("score", [0.5], "score has shape (1,); expected (n,), n = 2 as in image"),
-        ("score", [[0.5], [1]], "score has shape (2, 1); expected (n,), n = 2 as in image"),
-        ("image", [["a"], ["b"]], "image has shape (2, 1); expected (n,), one name per row"),
-        ("boxes", np.array([["1"] * 4] * 2), "boxes has dtype <U1; expected numbers"),
-    ],
-)
-def test_shapes_of_arrays(name: str, value: Any, message: str) -> None:
-    columns: dict[str, Any] = {
-        "image": ["a", "b"],
-        "label": ["cat", "dog"],
-        "boxes": np.zeros((2, 4)),
-        "score": [0.5, 0.25],
-    }
-    with pytest.raises(InputError, match=f"^detections: {re.escape(message)}$"):
-        detap.Detections.from_arrays(**{**columns, name: value})
-
-
+@pytest.mark.parametrize("shape", ["masks", "keypoints"])
 @pytest.mark.parametrize("role", ["ground truth", "detections"])
-def test_missing_masks_name_the_function_and_keyword(role: str) -> None:
+def test_missing_shapes_name_the_function_and_keyword(role: str, shape: str) -> None:
     read, build = {
         "ground truth": ("read_ground_truth", "GroundTruth"),
         "detections": ("read_detections", "Detections"),
     }[role]
-    rows: dict[str, Any] = {"image": ["a"], "label": ["cat"]}
-    boxes: dict[str, Any] = {"boxes": [[0, 0, 9, 9]]}
-    masks: dict[str, Any] = {"masks": np.ones((1, 9, 9), np.bool_)}
-    of_truth, of_detections = (boxes, masks) if role == "ground truth" else (masks, boxes)
+    rows: dict[str, Any] = {"image": ["a"], "label": ["cat"], "boxes": [[0, 0, 9, 9]]}
+    shapes = {"masks": np.ones((1, 9, 9), np.bool_), "keypoints": [[[5, 5, 2]] * 17]}
+    given: dict[str, Any] = {shape: shapes[shape]}
+    of_truth, of_detections = ({}, given) if role == "ground truth" else (given, {})
     ground_truth = detap.GroundTruth.from_arrays(**rows, **of_truth)
     detections = detap.Detections.from_arrays(**rows, **of_detections, score=[1])
     refused(
-        lambda: detap.evaluate(ground_truth, detections, "coco-segm"),
-        f"no masks in the {role}; pass masks=True to {read} or masks= to {build}.from_arrays",
+        lambda: detap.evaluate(
+            ground_truth, detections, {"masks": "coco-segm", "keypoints": "coco-keypoints"}[shape]
+        ),
+        f"no {shape} in the {role}; pass {shape}=True to {read} or {shape}= to {build}.from_arrays",
     )

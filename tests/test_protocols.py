@@ -357,29 +357,3 @@ def test_thresholds_have_two_decimals_or_up_to_six_digits() -> None:
     changed = replace(COCO, iou_thresholds=(0.00001, 0.123456, 0.5))
     ious = [spec.params.iou for spec in AveragePrecision().others(changed)][:4]
     assert ious == ["1e-05:0.50", "1e-05", "0.123456", "0.50"]
-
-
-def test_fields_without_effect_are_rejected() -> None:
-    message = (
-        "--recall-grid has no effect: --interpolation all-point has no recall levels; leave out "
-        "--recall-grid"
-    )
-    with pytest.raises(UsageError, match=f"^{message}$"):
-        VOC.check_effect(["candidate", "recall_grid"])
-    VOC.check_effect(["candidate"])
-    COCO.check_effect(["recall_grid"])
-
-
-@pytest.mark.parametrize(
-    ("preset", "area"), [("coco-segm", "extent"), ("coco-keypoints", "pixels")]
-)
-def test_the_detection_area_must_fit_the_iou_type(preset: str, area: str) -> None:
-    with pytest.raises(UsageError, match=r"^detection_area has no effect with iou_type"):
-        protocol(preset).with_changes(detection_area=area)
-
-
-def test_class_lists_are_refused_with_the_options_that_drop_them() -> None:
-    hint = "use --errors protocol, or evaluate every class: --verified all --not-exhaustive count"
-    with pytest.raises(UsageError, match=f"; {hint}$"):
-        protocol("lvis").refuse_lists("use --errors protocol")
-    protocol("lvis").with_changes(verified="all", not_exhaustive="count").refuse_lists("unused")

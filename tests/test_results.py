@@ -261,19 +261,3 @@ def test_analysis_methods_use_the_given_threshold_and_rule() -> None:
         assert result.errors(iou=iou).iou == (iou or 0.5)
     assert result.confusion("class-agnostic").rule == "class-agnostic"
     assert result.errors("tidecv").convention == "tidecv"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([], None), "expected GroundTruth or a path, got list; "),
-        ((detections(), one()), "expected GroundTruth or a path, got Detections; "),
-        ((one(), one()), "expected Detections or a path, got GroundTruth"),
-        ((one(), detections(), 3), "protocol 3 is not a Protocol or the name of a preset"),
-    ],
-)
-def test_invalid_tables_and_protocols_are_rejected(
-    arguments: tuple[object, ...], message: str
-) -> None:
-    with pytest.raises(detap.UsageError, match=message):
-        detap.evaluate(*arguments)  # type: ignore[arg-type]

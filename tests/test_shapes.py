@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from pycocotools import mask
 
 import detap
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.tables import _runs
-from detap.tables.columns import Columns
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.masks import Masks
-from detap.tables.shapes import read_shapes
 from tests.evaluation.test_evaluator import ByArray, ByDlpack, LikeTorch
 
 BITS = np.zeros((2, 6, 9), np.bool_)
@@ -199,24 +197,6 @@ def test_invalid_masks(masks: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "message"),
-    [
-        ({"masks": 3}, "masks is a int"),
-        ({"masks": BITS[0]}, r"masks has shape \(6, 9\)"),
-        ({"masks": BITS[:1]}, "masks has 1 rows; expected 2, as many as image"),
-        ({"keypoints": POSES[:, 0]}, r"keypoints has shape \(2, 3\)"),
-        ({"keypoints": POSES[:1]}, "keypoints has 1 rows; expected 2, as many as image"),
-    ],
-)
-def test_invalid_shapes_are_located(shapes: dict[str, Any], message: str) -> None:
-    """A reader of the rows of one image names it."""
-    columns = Columns("detections")
-    columns.whole = "image 'a'"
-    with pytest.raises(InputError, match=f"^detections: image 'a': {message}"):
-        read_shapes(columns, shapes, 2)
-
-
-@pytest.mark.parametrize(
     ("keypoints", "message"),
     [
         (POSES[:1], "keypoints has 1 rows; expected 2, as many as image"),
@@ -251,12 +231,3 @@ def test_mask_sizes_that_differ_within_an_image_are_rejected() -> None:
     elsewhere = Detections.from_arrays(image=[2], label=[1], score=[0.5], masks=[BITS[0].T])
     of_both = GroundTruth.from_arrays(image=[1], label=[1], masks=BITS[:1], images=[1, 2])
     assert detap.evaluate(of_both, elsewhere, "coco-boundary").summary["AP"] == 0
-
-
-def test_missing_masks_are_an_error_with_a_hint() -> None:
-    boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
-    with pytest.raises(UsageError, match="no masks in the ground truth; pass masks=True"):
-        detap.evaluate(truth(boxes=boxes), detections(masks=BITS), "coco-segm")
-    protocol = detap.protocol("coco-keypoints").with_changes(sigmas=(0.1, 0.1))
-    with pytest.raises(UsageError, match="no keypoints in the detections; pass keypoints=True"):
-        detap.evaluate(truth(boxes=boxes, keypoints=POSES), detections(boxes=boxes), protocol)

@@ -152,6 +152,7 @@ def test_regions_in_whole_pixels() -> None:
             "max_dets_scope dataset takes the best; use --max-dets-order score",
         ),
         ("kitti|recall-base:all", "recall_base has no effect with matching kitti"),
+        ("kitti|group-of-weight:0", "group_of_weight has no effect with matching kitti"),
         ("kitti|excluded-classes:Car", "excluded_classes has no effect with matching kitti"),
         ("proposals|max-dets-order:file", "max_dets_order has no effect with matching by-iou"),
         ("coco-segm|drop-in-regions:x=0.5", "drop_in_regions has no effect with iou_type segm"),

@@ -110,13 +110,6 @@ def test_the_default_protocol_is_that_of_the_format(gt: Path, protocol: str) -> 
         assert detap.evaluate(given, detections).protocol.name == protocol
 
 
-def test_arrays_have_protocol_coco() -> None:
-    rows: dict[str, Any] = {"image": [1], "label": ["cat"], "boxes": [[1, 1, 9, 9]]}
-    ground_truth = detap.GroundTruth.from_arrays(**rows)
-    detections = detap.Detections.from_arrays(**rows, score=[1])
-    assert detap.evaluate(ground_truth, detections).protocol.name == "coco"
-
-
 def split(folder: Path) -> list[Path]:
     """Write the results of each image to a file."""
     records = json.loads((COCO / "results.json").read_text())

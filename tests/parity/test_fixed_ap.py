@@ -14,7 +14,6 @@ import detap
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.scoring import score_tables
-from detap.evaluation.tie_range import tie_range
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import Case, cases
 
@@ -110,21 +109,6 @@ def test_the_limit_is_that_of_a_file_without_the_others(
 # --- refused
 
 
-@pytest.mark.parametrize("max_dets", [(None,), (1, 10)])
-def test_one_limit_is_required(max_dets: tuple[int | None, ...]) -> None:
-    with pytest.raises(UsageError) as caught:
-        replace(protocol("lvis-fixed"), max_dets=max_dets)
-    expected = "max_dets_scope dataset takes one limit per class; use --max-dets 10000"
-    assert str(caught.value) == expected
-
-
 def test_proposals_have_no_limit_of_the_data_set() -> None:
     with pytest.raises(UsageError, match="labels no detection TP or FP; use --max-dets-scope cl"):
         replace(protocol("proposals"), max_dets=(10,), max_dets_scope="dataset")
-
-
-def test_bounds_of_ties_are_refused() -> None:
-    truth, detections = Case().tables()
-    result = score_tables(truth, detections, with_limit(protocol("coco"), 10))
-    with pytest.raises(UsageError, match="which --tie-range does not support; omit it or use"):
-        tie_range(result)

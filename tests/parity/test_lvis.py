@@ -491,15 +491,6 @@ def test_ground_truth_without_lists_is_refused(
     assert option in str(error)
 
 
-def test_the_hint_gives_the_metric_without_lists() -> None:
-    dts = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
-    truth, detections = tables([GroundTruthRow(1, 1, BOX)], dts)
-    plain = replace(RULES, verified="all", not_exhaustive="count")
-    assert evaluate(replace(truth, listed={}), detections, plain).summary["AP"] == pytest.approx(
-        0.5
-    )
-
-
 def test_lists_of_several_inputs_are_concatenated() -> None:
     one, _ = tables([GroundTruthRow(1, 1, BOX)], [], Lists(frozenset({(1, 2)}), frozenset()))
     two, _ = tables(

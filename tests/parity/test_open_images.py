@@ -238,17 +238,3 @@ def test_bounds_of_ties_are_refused() -> None:
     with pytest.raises(UsageError, match=r"omit it or use --group-of-weight none"):
         tie_range(result)
     tie_range(evaluate(*tables(case), replace(V2, group_of_weight=None)))
-
-
-@pytest.mark.parametrize(
-    ("preset", "changes", "message"),
-    [
-        ("open-images-v2", {"ignore_flags": ("group_of",)}, r"remove it from --ignore-flags"),
-        ("kitti", {"group_of_weight": 0}, r"leave out --group-of-weight"),
-        ("coco", {"group_of_weight": 2}, r"is not None or an integer from 0 to 1"),
-        ("proposals", {"group_of_weight": 1}, r"leave out --group-of-weight"),
-    ],
-)
-def test_incompatible_fields(preset: str, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        replace(protocol(preset), **changes)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from detap.errors import UsageError
 from detap.protocols.ranking import classification
 from tests.cli.conftest import Run, summary
 
@@ -38,6 +37,8 @@ def test_command_line_over_environment_over_file(
     folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "pyproject.toml").write_text(f"[tool.detap.{BASE[1:]}k = 3\n")
+    (folder / "inner").mkdir()
+    monkeypatch.chdir(folder / "inner")  # paths are relative to the file
     call = ("rank", "retrieval", "--output-format", "json")
     assert "mAP@3" in summary(detap(*call))
     monkeypatch.setenv("DETAP_K", "2")
@@ -53,28 +54,14 @@ def test_rankings_have_separate_targets(folder: Path, detap: Run) -> None:
     assert "unknown target 'night'" in detap("eval", "--target", "night").refused()
 
 
-def test_paths_are_relative_to_the_file(
-    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "detap.toml").write_text(BASE)
-    (folder / "inner").mkdir()
-    monkeypatch.chdir(folder / "inner")
-    assert "mAP" in summary(detap("rank", "retrieval", "--output-format", "json"))
-
-
 def test_a_setting_of_another_command_is_unknown(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + "iou = 0.5\ncutoff = 3\n")
     assert "[rank-retrieval]: unknown setting 'iou'" in detap("rank", "retrieval").refused()
 
 
-def test_eval_does_not_use_the_table(folder: Path, detap: Run) -> None:
-    (folder / "detap.toml").write_text(BASE)
-    ended = detap("config", "--output-format", "json")
-    assert (ended.status, json.loads(ended.out)["settings"]) == (0, {})
-
-
 def test_config_shows_them(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + "k = 5\n")
+    assert detap("config", "--output-format", "json").report()["settings"] == {}  # of eval
     shown = detap("config", "rank-retrieval", "--output-format", "json").report()["settings"]
     assert shown["k"] == {"value": ["5"], "source": "detap.toml [rank-retrieval]"}
     assert shown["run"]["value"] == "run.txt"
@@ -87,19 +74,3 @@ def test_signature_of_classification() -> None:
     assert voc.with_changes(cutoffs=(5,)).signature("1.0") == (
         "protocol:voc2012|curve:all-point|divisor:all|no-relevant:zero|cutoffs:5|detap:1.0"
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("recall_grid", "--interpolation all-point uses no recall levels"),
-        ("divisor", "it requires --k"),
-        ("no_relevant", "it requires --k"),
-    ],
-)
-def test_classification_fields_without_effect_are_rejected(name: str, reason: str) -> None:
-    option = f"--{name.replace('_', '-')}"
-    voc = classification("voc2012")
-    with pytest.raises(UsageError, match=f"^{option} has no effect: {reason}; leave out {option}$"):
-        voc.check_effect([name])
-    voc.with_changes(curve="11-point", cutoffs=(1,)).check_effect([name])
