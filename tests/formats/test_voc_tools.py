@@ -205,17 +205,16 @@ def test_the_class_of_a_file(stem: str, expected: tuple[str, bool, tuple[str, ..
     if stem == "comp4_det_test_":
         assert not match.known
         return
-    assert (match.name, match.known, match.candidates) == expected
+    assert (match.name, bool(match.known), match.known[1:] and match.known) == expected
 
 
 def test_other_files_resolve_an_ambiguous_name() -> None:
     stems = ("res_v2_dog", "res_v2_traffic_light", "res_v2_hot_cat")
     matches = classes_of_stems(stems, KNOWN)
     assert [matches[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]
-    assert not any(matches[stem].candidates for stem in stems)
-    assert [matches[stem].known for stem in stems] == [True, True, False]
+    assert [matches[stem].known for stem in stems] == [("dog",), ("traffic_light",), ()]
     alone = classes_of_stems(("res_traffic_light",), KNOWN)
-    assert alone["res_traffic_light"].candidates == ("traffic_light", "light")
+    assert alone["res_traffic_light"].known == ("traffic_light", "light")
 
 
 IMAGES = frozenset({"000001", "000002", "img_dog", "7"})

@@ -29,15 +29,10 @@ _KIT_NAME = re.compile(r"(?:.*_)?det_[^_]+_(.+)", re.DOTALL)
 
 
 class ClassOfFile(NamedTuple):
-    """The class in the name of a detections file.
-
-    `known` is True for a class of the ground truth; `name` is else the best guess. `candidates` are
-    all known classes that fit, empty unless ambiguous.
-    """
+    """The class in the name of a detections file: the best guess, and all known ones that fit."""
 
     name: str
-    known: bool
-    candidates: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
@@ -48,14 +43,11 @@ def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
     that follows an underscore at the end.
     """
     after_set = _after_set(stem)
-    for name in (stem, after_set):
-        if name in classes:
-            return ClassOfFile(name, True)
     tails = [stem[at + 1 :] for at, letter in enumerate(stem) if letter == "_"]
-    matching = [tail for tail in tails if tail in classes]
-    if matching:
-        return ClassOfFile(matching[0], True, tuple(matching) if len(matching) > 1 else ())
-    return ClassOfFile(after_set or stem.rpartition("_")[2] or stem, False)
+    whole = [name for name in (stem, after_set) if name in classes]
+    known = tuple(whole[:1] or [tail for tail in tails if tail in classes])
+    guess = after_set or stem.rpartition("_")[2] or stem
+    return ClassOfFile(next(iter(known), guess), known)
 
 
 def _after_set(stem: str) -> str:
@@ -73,18 +65,17 @@ def classes_of_stems(stems: Iterable[str], classes: Collection[str]) -> dict[str
     prefixes = {
         stem[: -len(guess.name)]
         for stem, guess in classes_of_files.items()
-        if guess.known and not guess.candidates
+        if len(guess.known) == 1
     }
     for stem, guess in classes_of_files.items():
         rests = [stem[len(prefix) :] for prefix in prefixes if prefix and stem.startswith(prefix)]
-        if guess.candidates:
-            agreed = [rest for rest in rests if rest in guess.candidates]
+        if len(guess.known) > 1:
+            agreed = [rest for rest in rests if rest in guess.known]
             if len(agreed) == 1:
-                classes_of_files[stem] = ClassOfFile(agreed[0], True)
+                classes_of_files[stem] = ClassOfFile(agreed[0], tuple(agreed))
         elif not guess.known and not _after_set(stem):
-            rest = min((rest for rest in rests if rest), key=len, default="")
-            if rest:
-                classes_of_files[stem] = ClassOfFile(rest, False)
+            name = min(filter(None, rests), key=len, default=guess.name)
+            classes_of_files[stem] = ClassOfFile(name)
     return classes_of_files
 
 
@@ -100,7 +91,7 @@ def detect_layout(
     class or its number in image files. `images` and `classes` are those of the ground truth.
     """
     by_image = sum(stem in images for stem in stems)
-    by_class = sum(class_of_stem(stem, classes).known for stem in stems)
+    by_class = sum(bool(class_of_stem(stem, classes).known) for stem in stems)
     image_words = sum(word in images for word in words)
     class_words = sum(word in classes for word in words)
     # Names and words must agree, or only one of them decides.
@@ -210,8 +201,8 @@ def read_class_files(
     for stem, class_of_file in class_by_stem.items():
         file = folder.file(folder.members[stem])
         with problems.collected(file=file):
-            if class_of_file.candidates:
-                message = f"the class may be {' or '.join(map(quote, class_of_file.candidates))}"
+            if len(class_of_file.known) > 1:
+                message = f"the class may be {' or '.join(map(quote, class_of_file.known))}"
                 raise FaultError(message, "rename it to ..._det_<set>_<class>.txt")
             name = names.resolve(class_of_file.name)
             if (other := first.setdefault(name, file)) != file:

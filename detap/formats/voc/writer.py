@@ -120,7 +120,7 @@ def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> b
         [_START + name for name in classes], frozenset(content.table.classes)
     )
     if all(map(_is_column, stems)) and all(
-        layout.name == name and not layout.candidates and "/" not in name
+        layout.name == name and len(layout.known) < 2 and "/" not in name
         for name, layout in zip(classes, layouts.values(), strict=True)
     ):
         check_file_names(content, classes, "class")
