@@ -35,6 +35,7 @@ _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
 _ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
 """Types whose four points are the corners of a rotated box, in order around."""
 _EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
+_OTHER_NAME = "imagePath differs from the file name; the file name is used"
 _FILES = 3  # whose content is read to detect the format
 _FOLDERS, _ENTRIES = 32, 256
 _TAIL = 1024
@@ -51,6 +52,7 @@ class Shapes(Document):
     expected = _EXPECTED_FILE
     score_names = ("score",)
     missing = "shapes in its {} JSON files"
+    noted = (Note("image-path-of-other-name", _OTHER_NAME, severity="info"),)
 
     def __init__(
         self,
@@ -90,7 +92,8 @@ class Shapes(Document):
         path = record.get("imagePath")
         image_file = ""
         if isinstance(path, str):
-            self.counts["other names"] += without_suffix(base_name(path)) != stem
+            is_other = without_suffix(base_name(path)) != stem
+            self.counts["image-path-of-other-name"] += is_other
             image_file = f"{stem}{os.path.splitext(base_name(path))[1]}"
             folder = os.path.dirname(os.path.relpath(file, self.given))
             self.image_paths[stem] = _inside(folder, path)
@@ -143,11 +146,7 @@ class Shapes(Document):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
-        message = "imagePath differs from the file name; the file name is used"
-        return (
-            *(self.flags.notes() if self.scored else ()),
-            Note("image-path-of-other-name", message, self.counts["other names"], severity="info"),
-        )
+        return (*(self.flags.notes() if self.scored else ()), *super().notes())
 
 
 class LabelMe(DocumentFormat):

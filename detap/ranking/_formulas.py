@@ -121,9 +121,8 @@ def of_pairs(
         slopes[itself] = -slopes.sum(-1)
         _add_rows(total, query, precision)
         _add_rows(gradient, query, slopes)
-    weight = 1.0 / xp.where(count > 0, count, 1.0)
-    value = xp.where(count > 0, 1.0 - total * weight, nan)
-    return Value(value, -gradient * weight[:, None])
+    weight = 1.0 / xp.where(count > 0, count, nan)
+    return Value(1.0 - total * weight, -gradient * xp.nan_to_num(weight)[:, None])
 
 
 def _add_rows(target: Array, rows: Array, values: Array) -> None:
@@ -223,7 +222,7 @@ def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: 
     """Return 1 - AP of scores in soft bins, and its gradient."""
     every, binned_relevant = histogram(xp, scores, relevant, bins)
     count = relevant.sum(-1)
-    weight = 1.0 / xp.where(count > 0, count, 1.0)
+    weight = 1.0 / xp.where(count > 0, count, nan)
     terms, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
     by_every = by_every + _sums_after(xp, by_before)
     by_relevant = by_relevant + _sums_after(xp, by_hits)
@@ -233,9 +232,8 @@ def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: 
         by_weight = by_every[:, number : number + 1]
         by_weight = by_weight + relevant * by_relevant[:, number : number + 1]
         gradient = gradient - slope * by_weight
-    value = xp.where(count > 0, 1.0 - terms.sum(-1) * weight, nan)
-    defined_weight = xp.where(count > 0, weight, 0.0)
-    return Value(value, gradient * defined_weight[:, None])
+    value = 1.0 - terms.sum(-1) * weight
+    return Value(value, gradient * xp.nan_to_num(weight)[:, None])
 
 
 def _sums_after(xp: Library, array: Array) -> Array:

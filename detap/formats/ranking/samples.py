@@ -177,26 +177,22 @@ class _Cells:
         for sample, value in content.items():
             self.values[sample] = {}
             location = f"sample {short_json(sample)}"
-            add = self._add_scores if self.number == "score" else self._add_labels
             with self.problems.collected(location):
-                add(sample, value, location)
+                if self.number == "label":
+                    self._add_labels(sample, value)
+                    continue
+                if not isinstance(value, dict):
+                    message = f"is {short_json(value)}, expected an object"
+                    raise FaultError(message, "write {class: score, ...}")
+                for name, score in value.items():
+                    with self.problems.collected(f"{location}, class {short_json(name)}"):
+                        self._add(sample, name, score_of(score))
 
-    def _add_scores(self, sample: str, value: Any, location: str) -> None:
-        if not isinstance(value, dict):
-            raise FaultError(
-                f"is {short_json(value)}, expected an object", "write {class: score, ...}"
-            )
-        for name, score in value.items():
-            with self.problems.collected(f"{location}, class {short_json(name)}"):
-                self._add(sample, name, score_of(score))
-
-    def _add_labels(self, sample: str, value: Any, location: str) -> None:
+    def _add_labels(self, sample: str, value: Any) -> None:
         for label in value if isinstance(value, list) else [value]:
-            with self.problems.collected(location):
-                name = name_of(label)
-                if name is None:
-                    raise FaultError(f"label {short_json(label)} is not a name", "use text")
-                self._add(sample, name, 1.0)
+            if (name := name_of(label)) is None:
+                raise FaultError(f"label {short_json(label)} is not a name", "use text")
+            self._add(sample, name, 1.0)
 
 
 def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:

@@ -64,7 +64,7 @@ from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import refuse
 from detap.tables.columns import check_scores, indices_in
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
+from detap.tables.detection import Detections, Floats, GroundTruth, Name, encode_boxes
 from detap.text_input import quote
 
 SCORES = ("score", "confidence")
@@ -352,7 +352,7 @@ class Document(RowReader):
         listed = self.classes | dict.fromkeys(self._labels)
         classes, label = name_index(self._labels, arrange(listed))
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
-        image = np.array(self._image, np.int32)
+        image, every = np.array(self._image, np.int32), np.arange(len(self))
         return Objects(
             images=tuple(images),
             classes=classes,
@@ -362,7 +362,7 @@ class Document(RowReader):
             box_format=self.box_format,
             polygons=self._polygons(values[:, 1:]),
             score=values[:, 0].copy() if self.scored else None,
-            flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
+            flags={flag: np.isin(every, rows) for flag, rows in self._flagged.items()},
             extra=self.object_attributes.columns(),
             sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
         )
@@ -374,11 +374,6 @@ class Document(RowReader):
         polygons = box_polygons(encode_boxes(boxes, self.box_format)[0])
         polygons[[*self._corners]] = np.reshape([*self._corners.values()], (-1, 8))
         return polygons
-
-    def _mask(self, rows: list[int]) -> Flags:
-        mask = np.zeros(len(self), np.bool_)
-        mask[rows] = True
-        return mask
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""
