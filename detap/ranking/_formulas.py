@@ -71,29 +71,6 @@ def heaviside(xp: Library, t: Array) -> tuple[Array, Array]:
     return xp.where(t >= 0, 1.0, zeros), zeros
 
 
-def sigmoid(tau: float) -> Step:
-    """Return the step function of SmoothAP, sigmoid(t / tau)."""
-
-    def step(xp: Library, t: Array) -> tuple[Array, Array]:
-        value = sigmoid_of(xp, t / tau)
-        return value, value * (1.0 - value) / tau
-
-    return step
-
-
-def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float) -> Step:
-    """Return the step function of SupAP for irrelevant items."""
-
-    def step(xp: Library, t: Array) -> tuple[Array, Array]:
-        value = sigmoid_of(xp, t / tau)
-        slope = value * (1.0 - value) / tau
-        near = xp.where(t > 0, 0.5 + value, xp.where(t == 0, tie, value))
-        far = t > delta
-        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, rho, slope)
-
-    return step
-
-
 def of_pairs(
     xp: Library, scores: Array, relevant: Array, step_relevant: Step, step_irrelevant: Step
 ) -> Value:
@@ -266,13 +243,18 @@ def calibration(alpha: float, beta: float) -> Formula:
 
 def ap() -> Formula:
     """Return 1 - AP."""
-    return _pairwise(heaviside, heaviside)
+    return lambda xp, scores, relevant: of_pairs(xp, scores, relevant, heaviside, heaviside)
 
 
 def smooth_ap(tau: float) -> Formula:
     """Return 1 - SmoothAP."""
     _check_positive("tau", tau)
-    return _pairwise(sigmoid(tau), sigmoid(tau))
+
+    def step(xp: Library, t: Array) -> tuple[Array, Array]:
+        value = sigmoid_of(xp, t / tau)
+        return value, value * (1.0 - value) / tau
+
+    return lambda xp, scores, relevant: of_pairs(xp, scores, relevant, step, step)
 
 
 def sup_ap(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Formula:
@@ -283,7 +265,15 @@ def sup_ap(tau: float, delta: float, rho: float, offset: float | None, tie: floa
             raise UsageError(f"{name} {value} is not a finite number of at least 0")
     if offset is None:
         offset = 0.5 + 0.5 * (1.0 + float(np.tanh(0.5 * delta / tau)))
-    return _pairwise(heaviside, upper_bound(tau, delta, rho, offset, tie))
+
+    def step(xp: Library, t: Array) -> tuple[Array, Array]:
+        value = sigmoid_of(xp, t / tau)
+        slope = value * (1.0 - value) / tau
+        near = xp.where(t > 0, 0.5 + value, xp.where(t == 0, tie, value))
+        far = t > delta
+        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, rho, slope)
+
+    return lambda xp, scores, relevant: of_pairs(xp, scores, relevant, heaviside, step)
 
 
 def quantized_ap(bins: Bins, form: str) -> Formula:
@@ -311,12 +301,6 @@ def roadmap(weight: float, first: Formula, second: Formula) -> Formula:
         return Value((1.0 - weight) * value + weight * other, mixed * defined[:, None])
 
     return formula
-
-
-def _pairwise(step_relevant: Step, step_irrelevant: Step) -> Formula:
-    return lambda xp, scores, relevant: of_pairs(
-        xp, scores, relevant, step_relevant, step_irrelevant
-    )
 
 
 def _check_positive(name: str, value: float) -> None:
