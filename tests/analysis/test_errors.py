@@ -27,7 +27,7 @@ def test_the_case_computed_by_hand(convention: Any) -> None:
     result = fixture().errors(convention)
     assert result.average_precision == pytest.approx((34 + 33 * 2 / 5 + 51) / 202, abs=1e-12)
     # cli/test_analyses.py has all; what AP gains: 3/5 of 67 levels for 2/5 of 33.
-    assert result.of_type("localization") == (pytest.approx((3 / 5 * 67 - 2 / 5 * 33) / 202), 1)
+    assert result.of_type("localization") == pytest.approx(((3 / 5 * 67 - 2 / 5 * 33) / 202, 1))
     assert result.by_delta_ap()[:2] == ["missed", "localization"]
     kinds = ["-", "duplicate", "classification", "-", "-", "localization", "both"]
     names = [TYPES[kind] if kind >= 0 else "-" for kind in result.kind.tolist()]

@@ -176,7 +176,6 @@ def test_pairs_share_image_and_class_and_have_overlapping_bounds() -> None:
     detections = np.vstack([shifted[2], shifted[0]])
     given = columns([0, 0], [0, 0], detections), columns([0, 0, 0, 1, 0], [0, 0, 0, 0, 1], truths)
     pairs = polygon_pairs(*given, polygons=(detections, truths), crowd=np.zeros(5, np.bool_))
-    pairs.check(*given)
     assert_array_equal(pairs.start, [0, 1, 3])
     assert_array_equal(pairs.truth, [2, 0, 1])
     assert pairs.similarity.tolist() == [1, 1, 25 / 175]

@@ -28,8 +28,9 @@ from tests.formats.coco_files import (
 
 
 def some_truth() -> GroundTruth:
-    ids = {"images": [0, 1], "classes": [1]}
-    return GroundTruth.from_arrays(image=[0], label=[1], boxes=[[0, 0, 1, 1]], **ids)
+    return GroundTruth.from_arrays(
+        image=[0], label=[1], boxes=[[0, 0, 1, 1]], images=[0, 1], classes=[1]
+    )
 
 
 def results_with(long: str) -> list[bytes]:
