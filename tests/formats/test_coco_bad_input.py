@@ -336,3 +336,13 @@ def test_class_lists_of_images_with_string_ids(files: Files) -> None:
     table = files.read_truth(document)
     assert table.images == ("im1", "im2", "im3")
     assert table.listed["negative"].tolist() == [[0, 1], [1, 1], [2, 1]]
+
+
+def test_ids_are_compared_where_other_records_are_faulty(files: Files) -> None:
+    changed = [{**RESULTS[0], "image_id": 99}, {**RESULTS[1], "bbox": "x"}, *RESULTS[2:]]
+    lines = str(files.results_error(changed)).splitlines()
+    assert [line.split(": ", 1)[1].partition(";")[0] for line in lines] == [
+        '[1]: bbox is "x", expected [x, y, width, height]',
+        "[0]: image_id 99 is not in the ground truth",
+    ]
+    assert len(str(files.results_error([{**RESULTS[0], "bbox": "x"}])).splitlines()) == 1

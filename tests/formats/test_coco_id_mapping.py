@@ -449,12 +449,14 @@ def test_attributes_and_file_names_of_images(tmp_path: Path) -> None:
 
 
 def test_names_in_results_without_ground_truth(tmp_path: Path) -> None:
-    records = [record(1, 7, [0, 0, 5, 5]), record(2.0, 8, [0, 0, 5, 5])]
-    document: dict[str, Any] = {"annotations": records}
+    records = [record(1, 7, [0, 0, 5, 5]), record(2.0, 8, [0, 0, 5, 5]), {"image_id": True}]
+    document: dict[str, Any] = {"annotations": [*records, 5, {"image_id": 0}]}
     listed: list[Any] = [{"id": 7, "name": "cat"}, {"id": 8}, {"name": "dog"}, 5]
     for categories, classes in ((listed, ("cat", "8")), (5, ("7", "8")), (None, ("7", "8"))):
         options = {"class_names": "names.txt", "boxes": "xyxy"}
-        path = write(tmp_path / "dt.json", document | {"categories": categories})
+        text = json.dumps(document | {"categories": categories})
+        text = text.replace('"image_id": 0', f'"image_id": {LONG}')
+        path = write(tmp_path / "dt.json", text)
         truth = placeholder_ground_truth(path, options, DEFAULT_LIMITS)
         assert (truth.images, truth.class_ids, truth.classes) == ((1, 2), (7, 8), classes)
         assert options == {"boxes": "xyxy"}

@@ -116,7 +116,9 @@ class ResultsFile:
             count = f"{lists} list{'s' * (lists != 1)}"
             message = f"has {count}, such as one per image, expected one of all detections"
             document.problems.instead(message, SHAPE_OF_RESULTS)
-        self.image_ids, self.category_ids = Ids(fields, "image_id"), Ids(fields, "category_id")
+        fill = bool(self._records.faulty)
+        self.image_ids = Ids(fields, "image_id", fill=fill)
+        self.category_ids = Ids(fields, "category_id", fill=fill)
 
     def _read_members(self, document: Document) -> None:
         problems = document.problems
@@ -168,14 +170,16 @@ class ResultsFile:
             pairs, same = of_yolo and alone, key in self.keypoints
             lists.finish(counted if alone else None, pairs=pairs, same=same)
         self._quadrilaterals.finish()
-        problems.raise_any()
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
+        if image.names == [None]:  # all records are faulty
+            problems.raise_any()
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
         self.category_names = listed_names(self.categories, "name")
         file_names = listed_names(self.images, "file_name")
         index_by_id, notes = image_indices(truth, image.index, file_names, compare=True)
         image_index = image.indices(index_by_id)
+        image_index[[*self._records.faulty]] = 0  # only the ids of the others are compared
         known = set(class_names)
         unknown = tuple(name for name in label.names if name not in known)
         label_index = label.indices({name: i for i, name in enumerate((*class_names, *unknown))})

@@ -408,10 +408,16 @@ def _keys_of(fields: Fields, name: str) -> NDArray[np.int64]:
 
 
 class Ids:
-    """A column of ids as `rows` of indices of the distinct ids, in order of occurrence."""
+    """A column of ids as `rows` of indices of the distinct ids, in order of occurrence.
 
-    def __init__(self, fields: Fields, column: str) -> None:
-        keys, self.rows = numbered(fields.take(column))
+    If `fill`, rows without an id have that of another row.
+    """
+
+    def __init__(self, fields: Fields, column: str, *, fill: bool = False) -> None:
+        keys = fields.take(column)
+        if fill and len(keys):
+            keys[keys == MISSING] = keys.max()  # MISSING is the lowest
+        keys, self.rows = numbered(keys)
         names = fields.names_of(keys.tolist())
         self.index: dict[Any, int] = {name: i for i, name in enumerate(dict.fromkeys(names))}
         if len(self.index) < len(names):  # written in several ways, with escapes
