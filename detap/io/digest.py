@@ -64,9 +64,7 @@ def sha256_of_names(names: Iterable[object]) -> str:
 
 
 def _of_text(text: str, errors: str) -> str:
-    digest = new_hash()
-    digest.update(text.encode("utf-8", errors))
-    return str(digest.hexdigest())
+    return str(new_hash(text.encode("utf-8", errors)).hexdigest())
 
 
 def _of_file(file: io.RawIOBase) -> str:

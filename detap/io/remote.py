@@ -18,11 +18,11 @@ _VERSION_FIELDS = (
 """Fields of fsspec's file info that change with the file."""
 
 
-def new_hash() -> Any:
-    """Return a new sha256 hash."""
+def new_hash(data: bytes = b"") -> Any:
+    """Return a new sha256 hash of data."""
     import hashlib  # OpenSSL takes 4 MB and 0.003 s
 
-    return hashlib.sha256()
+    return hashlib.sha256(data)
 
 
 def matching_urls(pattern: str) -> list[str]:

@@ -195,7 +195,8 @@ def test_category_names_may_differ_only_in_case(files: Files) -> None:
     table = files.read_truth(truth(categories=[{"id": k, "name": v} for k, v in names.items()]))
     assert table.classes == ("cat", "Cat", "dog")
     (note,) = table.notes
-    assert note.message == "category names differ only in case; treated as distinct"
+    message = "class names differ only in case and stay separate classes: 'cat', 'Cat'"
+    assert note.message == message
     assert (note.code, note.count) == ("names-differ-in-case", 2)
 
 

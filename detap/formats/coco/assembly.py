@@ -13,7 +13,7 @@ from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
 from detap.checks.tables import box_notes, zero_area_ground_truths
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import detection_notes
+from detap.formats.by_name.notes import class_notes, detection_notes
 from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
@@ -195,12 +195,7 @@ def _distinct_names(
         repeated = sum(count for count in counts.values() if count > 1)
         message = "duplicate category names; appending the id"
         notes.append(Note("equal-category-names", message, repeated))
-    folded = Counter(name.casefold() for name in counts)
-    similar = sum(count for count in folded.values() if count > 1)
-    if similar:
-        message = "category names differ only in case; treated as distinct"
-        notes.append(Note("names-differ-in-case", message, similar))
-    return tuple(distinct), notes
+    return tuple(distinct), [*notes, *class_notes(counts)]
 
 
 def detection_table(

@@ -23,7 +23,6 @@ from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
-from detap.io.paths import STDIN
 from detap.io.problems import Problems
 from detap.io.stream import refuse
 from detap.tables.detection import (
@@ -95,8 +94,7 @@ def _file_names(truth: GroundTruth) -> Mapping[Name, str]:
     if source is None or not source.by_ids:
         return {name: name for name in truth.images if isinstance(name, str)}
     with suppress(InputError, ValueError, KeyError, TypeError):
-        if all(file.path != STDIN for file in truth.files):
-            return source.file_names(truth)
+        return source.file_names(truth)
     return {}
 
 

@@ -125,9 +125,7 @@ class JsonFile:
 
                 yield Document(self._reader, content, shown(path), limits)
                 if data is not None:
-                    digest = new_hash()
-                    digest.update(data)
-                    self.sha256 = digest.hexdigest()
+                    self.sha256 = new_hash(data).hexdigest()
                 elif limits.digests:
                     self.sha256 = stream.sha256() or sha256_of_stream(stream)
                 stream.check_unchanged()
