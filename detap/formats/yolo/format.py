@@ -8,7 +8,6 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from glob import iglob
@@ -43,6 +42,7 @@ from detap.formats.text.folder import (
     name_of_member,
     named_as_images,
 )
+from detap.formats.text.lines import are_numbers
 from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
@@ -80,7 +80,6 @@ from detap.tables.detection import Detections, Floats, GroundTruth
 from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, join_names
 
-_NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GEOMETRY_OF_TASK = {"pose": "keypoints", "obb": "polygons"}
 _FITTING_FILES, _FITTING_LINES = 16, 64
 
@@ -357,23 +356,22 @@ def _text_files(path: str) -> list[str]:
     return []
 
 
-def _first_lines(path: str) -> list[bytes]:
+def _first_lines(path: str) -> list[list[str]]:
+    """Return the columns of the first lines of a file."""
     text = head(path)
     complete = text if len(text) < HEAD_BYTES else text.rpartition(b"\n")[0]
-    return [line for line in complete.split(b"\n")[:_FITTING_LINES] if line.strip()]
+    lines = map(bytes.split, complete.split(b"\n")[:_FITTING_LINES])
+    return [[column.decode("latin-1") for column in line] for line in lines if line]
 
 
-def _is_row(line: bytes) -> bool:
+def _is_row(columns: list[str]) -> bool:
     """Return True for a class and fractions."""
-    word, *columns = line.split()
-    if len(columns) > len(BOX) and columns[-1].isdigit():  # a track id
-        columns.pop()
-    is_class = is_whole(class_number(word.decode("latin-1")))
-    if not is_class or len(columns) < 4 or not all(map(_NUMBER.fullmatch, columns)):
+    word, *numbers = columns
+    if len(numbers) > len(BOX) and is_whole(numbers[-1]):  # a track id
+        numbers.pop()
+    if not is_whole(class_number(word)) or len(numbers) < 4 or not all(are_numbers(numbers)):
         return False
-    return all(abs(float(column)) <= 2 for column in columns) and any(
-        b"." in column for column in columns
-    )
+    return all(abs(float(text)) <= 2 for text in numbers) and "." in "".join(numbers)
 
 
 def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
@@ -391,7 +389,7 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
 def _are_oriented(files: Iterator[str]) -> bool:
     """Return True if the first rows have four corners, and a row up to then is not upright."""
     for file in files:
-        rows = [line.split() for line in _first_lines(file)]
+        rows = _first_lines(file)
         if any(len(row) != 1 + CORNERS for row in rows):
             return False
         with np.errstate(invalid="ignore"):  # the reader refuses infinite numbers
