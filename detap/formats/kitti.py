@@ -39,7 +39,7 @@ _RESULTS = ("data", "")
 """Sub-folders that may contain the files."""
 
 _COLUMNS = ("truncated", "occluded", "alpha", *CORNERS, "h", "w", "l", "x", "y", "z", "ry")
-_TRUNCATED, _OCCLUDED, _ALPHA, _BOX, _SCORE = 0, 1, 2, slice(3, 7), 14
+_TRUNCATED, _OCCLUDED, _BOX, _SCORE = 0, 1, slice(3, 7), 14
 """Indices into the numbers of a line."""
 
 _DONT_CARE = "DontCare"
@@ -74,11 +74,7 @@ def read_ground_truth(
         boxes=np.ascontiguousarray(values[:, _BOX]),
         box_format=boxes,
         flags={"difficult": np.array([name == _DONT_CARE for name in names], np.bool_)[rows.name]},
-        extra={
-            "truncated": values[:, _TRUNCATED].copy(),
-            "occluded": values[:, _OCCLUDED].copy(),
-            "alpha": values[:, _ALPHA].copy(),
-        },
+        extra={name: values[:, column].copy() for column, name in enumerate(_COLUMNS[:3])},
     )
 
 

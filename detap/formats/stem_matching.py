@@ -70,14 +70,10 @@ def by_stem(ground_truth: GroundTruth, file_names: Mapping[Name, str]) -> Ground
     for names in (stems, paths, files):
         if len(set(names)) == len(names):
             return replace(ground_truth, images=tuple(names), class_ids=ground_truth.classes)
-    raise _repeated_file_name(ground_truth, files)
-
-
-def _repeated_file_name(truth: GroundTruth, files: Sequence[str]) -> InputError:
     name = Counter(files).most_common(1)[0][0]
-    path = truth.files[0].path if truth.files else truth.format
+    path = ground_truth.files[0].path if ground_truth.files else ground_truth.format
     message = f"several images have the file {name!r}, so files of another format cannot be matched"
-    return InputError(Problem(path, "", message, "give each image a unique file_name"))
+    raise InputError(Problem(path, "", message, "give each image a unique file_name"))
 
 
 def restore_ids(detections: Detections, ground_truth: GroundTruth) -> Detections:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class DataSet:
         self.outside: dict[str, None] = {}
         self._images: dict[tuple[str, str], _Image] = {}  # by label folder and stem
         self._skipped: list[str] = []
-        self._listings: dict[str, tuple[dict[str, None], list[str]]] = {}
+        self._entries = cache(_entries)
         if is_data_yaml(path):
             self.data = read_data_yaml(path, limits)
             self._find_split(self.data, split or SPLITS[0])
@@ -257,11 +257,7 @@ class DataSet:
         any_image = len(self._images) > count
         if data is not None and not any_image and images == labels and self.outside:
             _refuse_folder(data, images, "has no images, and is outside the data set")
-        self._match_labels(labels, images, any_image=any_image)
-
-    def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
-        """Check that each label file has an image; without images, add one for each."""
-        for folder, names in self._walk(labels):
+        for folder, names in self._walk(labels):  # each has an image; without images, add one
             for name in names:
                 if name.endswith((".TXT", ".Txt")):
                     message = "label files must end with .txt"
@@ -292,18 +288,6 @@ class DataSet:
         """Return the files of a folder, sorted; empty if missing."""
         return self._entries(folder)[0]
 
-    def _entries(self, path: str) -> tuple[dict[str, None], list[str]]:
-        """Return the files and sub-folders of a folder, sorted; empty if missing."""
-        if path not in self._listings:
-            names: list[str] = []
-            folders: list[str] = []
-            readable = os.path.isdir(path) and os.access(path, os.R_OK)
-            for entry in list_folder(path) if readable else ():
-                if entry.name[0] != ".":
-                    (folders if is_folder(entry) else names).append(entry.name)
-            self._listings[path] = dict.fromkeys(sorted(names)), sorted(folders)
-        return self._listings[path]
-
     def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
         other = self._images.setdefault((image.labels, stem), image)
         if other is image:
@@ -316,6 +300,14 @@ class DataSet:
         )
         message = f"duplicate image name {quote(stem)} (also {other_path})"
         self.problems.add(path, "", message, "rename one of them")
+
+
+def _entries(path: str) -> tuple[dict[str, None], list[str]]:
+    """Return the files and sub-folders of a folder, sorted; empty if missing."""
+    readable = os.path.isdir(path) and os.access(path, os.R_OK)
+    entries = [e for e in list_folder(path) if e.name[0] != "."] if readable else []
+    folders = sorted(entry.name for entry in entries if is_folder(entry))
+    return dict.fromkeys(sorted({entry.name for entry in entries}.difference(folders))), folders
 
 
 def _base_folder(data: ClassNames) -> str:

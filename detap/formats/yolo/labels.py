@@ -302,16 +302,12 @@ class LabelReader(FolderReader):
     def notes(self, title: str) -> tuple[Note, ...]:
         """Return notes about the rows and their ignored parts."""
         notes: tuple[Note, ...] = ()
+        rows, left_out = len(self.rows), self.keypoints is None and self.form.keypoints is not None
         if self.keypoints is not None:
             notes = shapes.keypoint_notes(self.keypoints, scored=self.predicted)
-        elif self.form.keypoints:
-            message = f"keypoints of the {title} are ignored (--task detect)"
-            notes = (Note("keypoints-left-out", message, len(self.rows), severity="info"),)
-        if self.drawn:
-            code = "contours" if self.drawn.startswith("contours") else "outlines"
-            exact = "predictions.json has exact masks"
-            message = f"polygons of the {title} are {self.drawn}; {exact}"
-            notes += (Note(code, message, len(self.rows), severity="info"),)
+        ignored = f"keypoints of the {title} are ignored (--task detect)"
+        code = "contours" if self.drawn.startswith("contours") else "outlines"
+        drawn = f"polygons of the {title} are {self.drawn}; predictions.json has exact masks"
         polygons = int(np.count_nonzero(self.polygon))
         bounding = self.corners is not None and self.bounding
         bounded = bounding or not (self.form.counts or self.oriented or self.masks)
@@ -329,6 +325,8 @@ class LabelReader(FolderReader):
         bounds = f"polygons of the {title} are read as their bounding boxes"
         return nonzero_notes(
             *notes,
+            Note("keypoints-left-out", ignored, rows * left_out, severity="info"),
+            Note(code, drawn, rows * bool(self.drawn), severity="info"),
             Note(
                 "track-ids",
                 tracks,
