@@ -151,7 +151,7 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
         "analysis": None,
     }
     try:
-        return model | {"analysis": _analysed(analysis)}, _gallery(analysis, source)
+        return model | {"analysis": _analysed(analysis)}, gallery(analysis, source.file_names)
     except UsageError as error:
         return model | {"refused": str(error)}, None
 
@@ -184,18 +184,6 @@ def _analysed(analysis: Analysis) -> dict[str, Any]:
     if not analysis.has_scores:
         model |= {"operating": counts_by_step(analysis), "histograms": None}
     return model
-
-
-def _gallery(analysis: Analysis, source: PageSource) -> Gallery:
-    before = analysis.before
-    return gallery(
-        analysis.match_results,
-        analysis.errors,
-        analysis.steps,
-        best=analysis.best if analysis.score is None else analysis.score,
-        file_names=source.file_names,
-        before=None if before is None else (before.match_results, before.errors),
-    )
 
 
 def _table(report: Report, result: Result) -> dict[str, Any]:
@@ -285,7 +273,8 @@ def _packed(
         return "", {}, []
     folder, notes = source.data_folder, []
     text, room = packed(images.columns), MOST_BYTES - size - _REST
-    if folder is None and len(text) > room and images.has_shapes:
+    has_shapes = any(images.columns[name]["shapes"] for name in ("truths", "detector"))
+    if folder is None and len(text) > room and has_shapes:
         text = packed(images.without_shapes())
         notes.append(f"masks, polygons and keypoints are drawn as boxes: {LIMIT}")
     if folder is None and len(text) > room:

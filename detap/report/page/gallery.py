@@ -17,6 +17,7 @@ from detap.analysis.match_results import MatchResults
 from detap.analysis.row_results import DETECTION_STATUSES, GROUND_TRUTH_STATUSES, row_results
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.escaping import escape
+from detap.report.sections.analysis import Analysis
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 
 Table = GroundTruth | Detections
@@ -34,11 +35,6 @@ class Gallery(NamedTuple):
     names: list[str]
     by_errors: Integers
 
-    @property
-    def has_shapes(self) -> bool:
-        """True if any objects have other shapes than boxes."""
-        return bool(self.columns["truths"]["shapes"] or self.columns["detector"]["shapes"])
-
     def without_shapes(self) -> dict[str, Any]:
         """Return the columns with boxes only."""
         tables = ("truths", "detector", "baseline")
@@ -48,16 +44,9 @@ class Gallery(NamedTuple):
         return {**self.columns, **boxes}
 
 
-def gallery(
-    results: MatchResults,
-    types: Errors,
-    steps: Floats,
-    *,
-    best: float,
-    file_names: Mapping[str, str],
-    before: tuple[MatchResults, Errors] | None,
-) -> "Gallery":
+def gallery(analysis: Analysis, file_names: Mapping[str, str]) -> Gallery:
     """Return the columns of the images."""
+    results, before, steps = analysis.match_results, analysis.before, analysis.steps
     iou_type = results.protocol.iou_type
     names = [str(name) for name in results.run.ground_truth.images]
     of_truths = _Sorted(results.boxes[1].image, results.images)
@@ -71,15 +60,15 @@ def gallery(
         "results": DETECTION_STATUSES,
         "truth_results": GROUND_TRUTH_STATUSES,
         "truths": truths | {"shapes": _shapes(iou_type, results.run.ground_truth, of_truths.rows)},
-        "detector": _detector(results, types, steps, of_truths),
-        "baseline": None if before is None else _detector(*before, steps, of_truths),
+        "detector": _detector(analysis, steps, of_truths),
+        "baseline": None if before is None else _detector(before, steps, of_truths),
     }
-    return Gallery(columns, names, _by_errors(results, best))
+    best = analysis.best if analysis.score is None else analysis.score
+    return Gallery(columns, names, _by_errors(results, None if np.isnan(best) else best))
 
 
-def _by_errors(results: MatchResults, best: float) -> Integers:
+def _by_errors(results: MatchResults, score: float | None) -> Integers:
     """Return the images with the most errors at a score first."""
-    score = None if np.isnan(best) else best
     worst = worst_images(results, score=score, max_count=results.images).image
     others = np.ones(results.images, np.bool_)
     others[worst] = False
@@ -103,13 +92,12 @@ class _Sorted:
         return np.append(self.index_in_image, -1)[rows]
 
 
-def _detector(
-    results: MatchResults, types: Errors, steps: Floats, of_truths: _Sorted
-) -> dict[str, Any]:
+def _detector(analysis: Analysis, steps: Floats, of_truths: _Sorted) -> dict[str, Any]:
     """Return the detections, by image and descending score, and the ground truths' results."""
     # `step`: the first step whose threshold the score reaches. `truth`: the index in the image of
     # the matched, attributed or nearest ground truth; `overlap`: the IoU with it, in thousandths.
     # `match`, `near`: of each ground truth, the matching detection and the best error near it.
+    results, types = analysis.match_results, analysis.errors
     detections, columns = results.boxes[0], row_results(results, types)
     by_image = _Sorted(detections.image, results.images, detections.score)
     rows, score = by_image.rows, detections.score[by_image.rows]
