@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 Size = tuple[float, float]
 """The width and height of a figure in inches."""
 
+_LineOf = Callable[[Floats, Curve], Floats]
+"""The values of a curve over the values of the x axis."""
+
 FORMATS = ("svg", "png")
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
 _LINES = (
@@ -117,7 +120,7 @@ def figure(result: Result, name: str, *, pyplot: bool = False) -> "Figure":
         fig: Figure = make(layout="constrained")
         axes = fig.subplots()
         axes.grid(visible=True)
-        fig.set_size_inches(FIGURES[name](MatchResults.of(result), result, axes))
+        fig.set_size_inches(FIGURES[name](MatchResults.of(result), axes))
     return fig
 
 
@@ -154,9 +157,9 @@ def _name(name: str) -> str:
 # --- lines: precision over recall, and over false positives per image
 
 
-def _precision_recall(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _precision_recall(match_results: MatchResults, axes: "Axes") -> Size:
     grid = np.linspace(0, 1, 101)
-    _line_per_class(match_results, result, axes, grid, line_of=_precision_at)
+    _line_per_class(match_results, axes, grid, _precision_at)
     title = f"Precision and recall at IoU {match_results.iou:.6g}"
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title=title)
     return _LINE_SIZE
@@ -168,9 +171,9 @@ def _precision_at(recalls: Floats, curve: Curve) -> Floats:
     return np.append(curve.interpolated, 0.0)[np.minimum(index, len(curve.interpolated))]
 
 
-def _miss_rate(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _miss_rate(match_results: MatchResults, axes: "Axes") -> Size:
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
-    _line_per_class(match_results, result, axes, grid, line_of=_miss_rate_at, metric="MR-2")
+    _line_per_class(match_results, axes, grid, _miss_rate_at, "MR-2")
     title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
     axes.set(yscale="log", ylabel="miss rate", ylim=(0.01, 1), title=title)
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
@@ -184,10 +187,9 @@ def _miss_rate_at(fppi: Floats, curve: Curve) -> Floats:
     return np.maximum(1 - _recall_at(fppi, curve), 1e-3)
 
 
-def _froc(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _froc(match_results: MatchResults, axes: "Axes") -> Size:
     grid = np.geomspace(1 / 16, 16, 1025)
-    line_of = partial(_recall_at, whole=True)
-    _line_per_class(match_results, result, axes, grid, line_of=line_of, metric="CPM")
+    _line_per_class(match_results, axes, grid, partial(_recall_at, whole=True), "CPM")
     title = f"FROC at IoU {match_results.iou:.6g}, with CPM"
     axes.set(ylabel="recall", ylim=(0, 1.02), title=title)
     names = ("1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16")
@@ -213,15 +215,10 @@ def _over_fppi(axes: "Axes", grid: Floats, ticks: Mapping[str, float]) -> Size:
 
 
 def _line_per_class(
-    match_results: MatchResults,
-    result: Result,
-    axes: "Axes",
-    grid: Floats,
-    *,
-    line_of: Callable[[Floats, Curve], Floats],
-    metric: str = "",
+    match_results: MatchResults, axes: "Axes", grid: Floats, line_of: _LineOf, metric: str = ""
 ) -> None:
     """Plot a line per class, named with AP or a metric if they are few, and their mean."""
+    result = match_results.result
     iou = result.protocol.iou_thresholds[match_results.threshold]
     curves = [curve for curve in result.curves() if curve.threshold == iou]
     values = result.metric_by_class(f"{metric}@{percent(iou)}") if metric else None
@@ -243,7 +240,7 @@ def _line_per_class(
 # --- one figure each
 
 
-def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _errors(match_results: MatchResults, axes: "Axes") -> Size:
     tide = errors(match_results)
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
     values = [100 * tide.of_type(name)[0] for name in order]
@@ -261,7 +258,7 @@ def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     return 4.6, 3.0
 
 
-def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _operating_point(match_results: MatchResults, axes: "Axes") -> Size:
     sweep = sweeps(match_results).overall
     for label, values, color, dashes in (
         ("precision", sweep.precision, _BLUE, "--"),
@@ -285,7 +282,7 @@ def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") 
     return 4.6, 3.4
 
 
-def _confusion(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _confusion(match_results: MatchResults, axes: "Axes") -> Size:
     cells = confusion(match_results)
     if len(cells.classes) >= _MOST_CELLS:
         return _pairs(match_results, cells, axes)
@@ -322,7 +319,7 @@ def _pairs(match_results: MatchResults, cells: Confusion, axes: "Axes") -> Size:
     return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
 
 
-def _calibration(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
+def _calibration(match_results: MatchResults, axes: "Axes") -> Size:
     bins = calibration(match_results)
     overall = bins.overall
     width = np.diff(overall.edges)
@@ -340,7 +337,7 @@ def _calibration(match_results: MatchResults, result: Result, axes: "Axes") -> S
     return 4.0, 3.8
 
 
-FIGURES: "dict[str, Callable[[MatchResults, Result, Axes], Size]]" = {
+FIGURES: "dict[str, Callable[[MatchResults, Axes], Size]]" = {
     "precision-recall": _precision_recall,
     "miss-rate": _miss_rate,
     "froc": _froc,
