@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from detap import metrics
@@ -82,7 +83,7 @@ class ReportInputs(NamedTuple):
 
     tables: Tables
     inputs: Sequence[Record]  # as in the report
-    classes: Sequence[str] | None = None  # to report
+    options: Mapping[str, Any] = MappingProxyType({})  # classes to report, and threads
     # Reads the same files with other options.
     read_again: Callable[[Mapping[str, str]], Tables] | None = None
 
@@ -93,7 +94,6 @@ def report_diff(
     at: str | None = None,
     *,
     source: ReportInputs | None = None,
-    threads: int | None = None,
 ) -> ReportDiff:
     """Attribute the metric difference of two detection reports to its causes."""
     records = (first, second)
@@ -118,7 +118,7 @@ def report_diff(
     diff = replace(diff, remarks=tuple(_remarks(records, names)))
     if source is None or diff.remarks or any(map(isnan, values)):
         return replace(diff, contributions=_from_reports(diff))
-    return _from_tables(diff, (records, protocols, single), at, source, threads)
+    return _from_tables(diff, (records, protocols, single), at, source)
 
 
 def _name(record: Record, protocol: Protocol, at: str | None) -> str:
@@ -202,7 +202,6 @@ def _from_tables(
     reports: tuple[Sequence[Record], Sequence[Protocol], Sequence[Protocol]],
     at: str | None,
     source: ReportInputs,
-    threads: int | None,
 ) -> ReportDiff:
     """Compute the contributions by scoring the protocols on one report's inputs."""
     records, (first, second), single = reports
@@ -212,16 +211,14 @@ def _from_tables(
         return replace(diff, remarks=(remark,), contributions=_from_reports(diff))
     truth, detections = source.tables
     tables = truth, detections.reindex_like(truth)
-    scored = evaluate_protocols(
-        tables, single, primary_value, classes=source.classes, threads=threads
-    )
+    scored = evaluate_protocols(tables, single, primary_value, **source.options)
     # Path: first report, its protocol on these inputs, the other protocol, the other reading
     # options, second report. A gap at the report with these inputs is the effect of its
     # version; a gap at the other report, of all remaining causes.
     portions: dict[tuple[str, ...], float] = {}
     if diff.steps:
         portions["protocol",] = scored[1] - scored[0]
-    other = _score_with_other_reading(diff, records[1 - base], single[1 - base], source, threads)
+    other = _score_with_other_reading(diff, records[1 - base], single[1 - base], source)
     if other is not None:
         sign = 1 if base == 0 else -1
         portions["reading",] = sign * (other - scored[1 - base])
@@ -249,14 +246,14 @@ def _from_tables(
     return replace(
         diff,
         contributions=tuple(Contribution(*portion) for portion in portions.items()),
-        protocols=protocol_diff(tables, first, second, at, classes=source.classes, threads=threads)
+        protocols=protocol_diff(tables, first, second, at, **source.options)
         if diff.steps
         else None,
     )
 
 
 def _score_with_other_reading(
-    diff: ReportDiff, record: Record, protocol: Protocol, source: ReportInputs, threads: int | None
+    diff: ReportDiff, record: Record, protocol: Protocol, source: ReportInputs
 ) -> float | None:
     """Score the other report's inputs with this report's reading options; None if impossible."""
     if "reading" not in diff.differing or source.read_again is None:
@@ -266,9 +263,7 @@ def _score_with_other_reading(
     except DetapError:
         return None
     tables = truth, detections.reindex_like(truth)
-    return evaluate_protocols(
-        tables, [protocol], primary_value, classes=source.classes, threads=threads
-    )[0]
+    return evaluate_protocols(tables, [protocol], primary_value, **source.options)[0]
 
 
 def _describe_mismatch(diff: ReportDiff, side: int, value: float) -> str:

@@ -144,17 +144,15 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         target, scored = TargetValue.of(number), searched_presets(changes)[0]
 
     def explain(source: ReportInputs | None) -> Report:
-        metric, threads = options["metric"], options["threads"]
+        metric = options["metric"]
         if reports:
-            causes = report_diff(first, second, metric, source=source, threads=threads)
-            return report_diff_report(causes)
+            return report_diff_report(report_diff(first, second, metric, source=source))
         assert source is not None
-        chosen = {"classes": source.classes, "threads": threads}
         if number is None:
             start, end = scored
-            diff = protocol_diff(source.tables, start, end, metric, **chosen)
+            diff = protocol_diff(source.tables, start, end, metric, **source.options)
             return protocol_diff_report(diff)
-        search = protocol_search(source.tables, target, metric, changes=changes, **chosen)
+        search = protocol_search(source.tables, target, metric, changes=changes, **source.options)
         return protocol_search_report(search, max_rows=options["top"])
 
     if inputs is None:
@@ -207,7 +205,8 @@ def _explain(
         return chosen(*inputs.read_with(reading).read()[:2])
 
     described = tuple(tables.describe(digests=True))
-    made = ReportInputs(chosen(truth, detections), described, choice["classes"], read_again)
+    keywords = {"classes": choice["classes"], "threads": options["threads"]}
+    made = ReportInputs(chosen(truth, detections), described, keywords, read_again)
     report = explain(made)
     session.print_time("explaining")
     report = replace(
