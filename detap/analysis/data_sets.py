@@ -6,7 +6,8 @@ section 8.3: two-sample problems).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from math import isnan, nan
 from statistics import median
 
@@ -38,8 +39,25 @@ class DataSet:
     draws: Mapping[str, tuple[Draws, int]] = field(default_factory=dict)  # and ground truths
 
     @classmethod
-    def of(cls, name: str, result: Result, group: str = "") -> "DataSet":
-        """Return the metrics of a result."""
+    def of(
+        cls,
+        name: str,
+        result: Result,
+        group: str = "",
+        resampled_specs: Iterable[MetricSpec] = (),
+        *,
+        resamples: int = 1000,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> "DataSet":
+        """Return the metrics of a result, and some of them in resamples of its images."""
+        names = list(dict.fromkeys(s.name for s in resampled_specs if s.metric.has_intervals))
+        draws = {}
+        if names:
+            weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
+            values = resampled(result, weights, names, threads=threads)
+            counts = {name: int(result.ground_truth_counts(name).sum()) for name in names}
+            draws = {name: (values.of(name), counts[name]) for name in names}
         return cls(
             name,
             result.summary,
@@ -48,23 +66,8 @@ class DataSet:
             int(result.ground_truths.sum()),
             int(result.detections_count.sum()),
             result.metric,
+            draws,
         )
-
-    def with_draws(
-        self,
-        result: Result,
-        specs: Iterable[MetricSpec],
-        *,
-        resamples: int,
-        seed: int,
-        threads: int | None = None,
-    ) -> "DataSet":
-        """Return the same with metrics in resamples of the images."""
-        names = list(dict.fromkeys(spec.name for spec in specs if spec.metric.has_intervals))
-        weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
-        values = resampled(result, weights, names, threads=threads)
-        counts = {name: int(result.ground_truth_counts(name).sum()) for name in names}
-        return replace(self, draws={name: (values.of(name), counts[name]) for name in names})
 
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
@@ -170,20 +173,13 @@ def data_sets(
             raise UsageError(f"data sets {first_name!r} and {name!r} have different protocols")
     if confidence is not None:
         check_arguments(confidence, resamples, seed)
-    sets = []
-    for index, (name, result) in enumerate(results.items()):
-        one = DataSet.of(name, result, groups.get(name, ""))
-        if confidence is not None:
-            one = one.with_draws(
-                result,
-                metrics.summary(result.protocol),
-                resamples=resamples,
-                seed=seed + index,
-                threads=threads,
-            )
-        sets.append(one)
+    specs = () if confidence is None else metrics.summary(first.protocol)
+    draw = partial(DataSet.of, resampled_specs=specs, resamples=resamples, threads=threads)
     return DataSets(
-        tuple(sets),
+        tuple(
+            draw(name, result, groups.get(name, ""), seed=seed + index)
+            for index, (name, result) in enumerate(results.items())
+        ),
         first.protocol,
         signature_of([result.signature for result in results.values()]),
         (),

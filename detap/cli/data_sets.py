@@ -141,13 +141,10 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
         inputs=[item for one in evaluated for item in one.inputs],
         notes=[note for one in evaluated for note in one.notes],
     )
-    problems: list[str | Note] = []
-    if config.limits:
-        record = partial(as_dict, report)
-        results = evaluate_gates(config, GatedSets(data), record, baseline_report=gates.baseline)
-        report = report.with_blocks(gate_blocks(results), results.notes)
-        problems = results.problems
-    status = finish(report, problems, session)
+    record = partial(as_dict, report)
+    results = evaluate_gates(config, GatedSets(data), record, baseline_report=gates.baseline)
+    report = report.with_blocks(gate_blocks(results), results.notes)
+    status = finish(report, results.problems, session)
     files = [file for one in evaluated for file in one.files]
     outputs.write(report, files, quiet=session.quiet)
     return status
@@ -158,34 +155,24 @@ def _evaluate(
 ) -> Evaluated:
     """Evaluate one data set, or read its report."""
     try:
-        if not entry.report:
-            return _of_files(entry, options, config, digests=digests, index=index)
-        record = read_baseline(entry.report)
-        data_set = data_set_of_report(entry.name, entry.report, record, entry.group)
-        return Evaluated(data_set, record, entry.named(record["inputs"]))
+        if entry.report:
+            record = read_baseline(entry.report)
+            data_set = data_set_of_report(entry.name, entry.report, record, entry.group)
+            return Evaluated(data_set, record, entry.named(record["inputs"]))
+        options |= _converted(entry)
+        inputs = Inputs.from_options(options)
+        protocol = inputs.protocol(options)
+        tables = inputs.for_protocols(protocol, digests=digests).read()
+        resampled = config.confidence is not None
+        scored, _ = tables.score(protocol, options, match_table=resampled)
+        result = add_sanity_notes(scored)
+        specs = _specs(protocol, config.limits) if resampled else ()
+        drawn = {"resamples": config.resamples, "seed": config.seed + index}
+        data_set = DataSet.of(entry.name, result, entry.group, specs, **drawn)
     except InputError:
         raise  # names the file
     except UsageError as error:
         raise UsageError(f"{entry.location}: {error}") from None
-
-
-def _of_files(
-    entry: Entry, options: dict[str, Any], config: GateConfig, *, digests: bool, index: int
-) -> Evaluated:
-    options |= _converted(entry)
-    inputs = Inputs.from_options(options)
-    protocol = inputs.protocol(options)
-    tables = inputs.for_protocols(protocol, digests=digests).read()
-    scored, _ = tables.score(protocol, options, match_table=config.confidence is not None)
-    result = add_sanity_notes(scored)
-    data_set = DataSet.of(entry.name, result, entry.group)
-    if config.confidence is not None:
-        data_set = data_set.with_draws(
-            result,
-            [*_specs(protocol, config.limits)],
-            resamples=config.resamples,
-            seed=config.seed + index,
-        )
     report = {
         "kind": "detection",
         "protocol": plain(protocol.as_dict()),

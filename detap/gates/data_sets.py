@@ -12,7 +12,7 @@ from detap.gates.baseline import protocol_differences, protocol_text
 from detap.gates.checks import Interval, Intervals
 from detap.gates.config import GateConfig
 from detap.gates.evaluate import Subject
-from detap.gates.metric_names import MEAN, MetricName, Metrics
+from detap.gates.metric_names import MEAN, MetricName, Metrics, absent
 from detap.metrics import Metric, metric_named
 from detap.protocols import Protocol
 
@@ -30,20 +30,13 @@ class GatedSets(Subject):
             {"name": one.name, **{name: data.values(name)[one.name] for name in data.names}}
             for one in data.sets
         ]
-
-        def overall(name: str) -> float:
-            return data.mean(name.removeprefix(MEAN))
-
-        def by_set(name: str) -> Sequence[float]:
-            return list(data.values(name).values())
-
         return Metrics(
             data.names[0],
             data.summary,
             rows,
             unit="set",
-            compute_overall=overall,
-            compute_rows=by_set,
+            compute_overall=lambda name: data.mean(name.removeprefix(MEAN)),
+            compute_rows=lambda name: list(data.values(name).values()),
             metric_of=partial(_metric_of, data.protocol),
         )
 
@@ -74,9 +67,6 @@ def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: s
         kind = str(record["kind"]).replace("_", " ")
         hint = "use the JSON report of detap eval"
         raise InputError(Problem(path, "", f"a report of kind {kind}", hint))
-
-    def absent(metric: str) -> float:
-        raise KeyError(metric)
 
     selection = record.get("selection") or {}
     truth = [item for item in record["inputs"] if item.get("role") == "ground_truth"]

@@ -46,7 +46,8 @@ _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
 """Columns of the rows that are not a :class:`Metric`."""
 
 
-def _absent(metric: str) -> NoReturn:
+def absent(metric: str) -> NoReturn:
+    """Raise KeyError for any metric."""
     raise KeyError(metric)
 
 
@@ -64,9 +65,9 @@ class Metrics:
     rows: Sequence[Mapping[str, Any]] = ()
     unit: str = "class"
     slices: "Mapping[str, Metrics]" = field(default_factory=dict)
-    compute_overall: Callable[[str], float] = _absent
-    compute_rows: Callable[[str], Sequence[float]] = _absent  # for all rows
-    compute_counts: Callable[[str], Sequence[int]] = _absent  # ground truths of each row
+    compute_overall: Callable[[str], float] = absent
+    compute_rows: Callable[[str], Sequence[float]] = absent  # for all rows
+    compute_counts: Callable[[str], Sequence[int]] = absent  # ground truths of each row
     metric_of: Callable[[str], Metric | None] = _undeclared  # None for a count
     empty: bool = False  # True for a slice without images
     has_scores: bool = True  # False for detections without, whose F1 has no score threshold

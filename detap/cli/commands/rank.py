@@ -26,7 +26,7 @@ from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.ranking import runs, samples
 from detap.gates.config import OptionNames
-from detap.gates.evaluate import GateResults, evaluate_gates
+from detap.gates.evaluate import evaluate_gates
 from detap.gates.ranking import Ranked
 from detap.io.paths import STDIN, SourceFile
 from detap.protocols.ranking import Classification, Retrieval
@@ -368,12 +368,10 @@ def _write(
 ) -> int:
     """Evaluate the gates, if any, and write all reports; tables list every row if `complete`."""
     gates, current, earlier = gating
-    results = GateResults()
-    if gates.any:
-        record = partial(as_dict, report)
-        results = evaluate_gates(
-            gates.config, current, record, baseline_report=gates.baseline, baseline=earlier
-        )
+    record = partial(as_dict, report)
+    results = evaluate_gates(
+        gates.config, current, record, baseline_report=gates.baseline, baseline=earlier
+    )
     report = report.with_blocks(gate_blocks(results), results.notes)
     status = finish(report, results.problems, session)
     shorter = None if complete else brief(report)

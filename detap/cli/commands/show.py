@@ -63,5 +63,5 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     results = image_results(result, image, iou=options["at_iou"])
     session.print_time("matching")
     described = tables.describe(digests=digests)
-    report = image_report(result, results, inputs=described, notes=result.notes)
+    report = image_report(result, results, inputs=described)
     outputs.publish(report, session, tables.files)

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from detap.analysis.errors import NEAR
 from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
-from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.report.fields import Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of
@@ -58,11 +57,7 @@ ImageReport = report_of(
 
 
 def image_report(
-    result: Result,
-    image_results: ImageResults,
-    *,
-    inputs: Sequence[Mapping[str, Any]] = (),
-    notes: Sequence[Note] = (),
+    result: Result, image_results: ImageResults, *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
     """Return the report of one image."""
     formatter = _RowFormatter(result, image_results)
@@ -75,7 +70,7 @@ def image_report(
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         table=Table(_DETECTIONS, tuple(map(formatter.detection, image_results.detections))),
-        notes=tuple(notes),
+        notes=result.notes,
         blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(ground_truths))),),
     )
 
