@@ -114,15 +114,6 @@ def _add_rows(target: Array, rows: Array, values: Array) -> None:
 # --- histogram losses: scores in soft bins, the highest bin first
 
 
-def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[Array, Array]:
-    """Return the weights of all items and of relevant items per bin, (B, centers) each."""
-    weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centers)]
-    return (
-        xp.stack([weight.sum(-1) for weight in weights], -1),
-        xp.stack([(weight * relevant).sum(-1) for weight in weights], -1),
-    )
-
-
 def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Array, Array]:
     """Return each item's weight in one bin, and its derivative by the score."""
     centers, low, high = bins
@@ -197,15 +188,16 @@ FORMS: dict[str, Form] = {
 
 def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: Bins) -> Value:
     """Return 1 - AP of scores in soft bins, and its gradient."""
-    every, binned_relevant = histogram(xp, scores, relevant, bins)
+    binned = [_triangle(xp, scores, number, bins) for number in range(bins.centers)]
+    every = xp.stack([weight.sum(-1) for weight, _ in binned], -1)
+    binned_relevant = xp.stack([(weight * relevant).sum(-1) for weight, _ in binned], -1)
     count = relevant.sum(-1)
     weight = 1.0 / xp.where(count > 0, count, nan)
     terms, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
     by_every = by_every + _sums_after(xp, by_before)
     by_relevant = by_relevant + _sums_after(xp, by_hits)
     gradient = xp.zeros_like(scores)
-    for number in range(bins.centers):
-        slope = _triangle(xp, scores, number, bins)[1]
+    for number, (_, slope) in enumerate(binned):
         by_weight = by_every[:, number : number + 1]
         by_weight = by_weight + relevant * by_relevant[:, number : number + 1]
         gradient = gradient - slope * by_weight
