@@ -96,8 +96,8 @@ class Item(NamedTuple):
 class Document(RowReader):
     """The files of one input.
 
-    A subclass overrides :meth:`images_of`, :meth:`image_of` and :meth:`item_of`; for a folder of
-    files :meth:`folders`, which names them; for files other than JSON :meth:`parse`.
+    A subclass overrides :meth:`image_of`, :meth:`item_of`, and :meth:`images_of` or :meth:`parse`,
+    by default the content of a JSON file; for a folder of files :meth:`folders`, which names them.
     """
 
     box_format = "xyxy"  # of the boxes of `item_of`
@@ -181,7 +181,7 @@ class Document(RowReader):
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; raise FaultError for other content."""
-        raise NotImplementedError
+        yield from content
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a record."""
@@ -440,10 +440,6 @@ class LinesDocument(Document):
             return [*located("", super().parse(data))]
         records, self.constants = json_lines(data, self.problems, self.limits, self.expected)
         return records
-
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the location and record of each image."""
-        yield from content
 
 
 AS_DETECTIONS = (
