@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
-from detap.tables.ranking import Samples
+from detap.tables.ranking import Floats, Samples
 from detap.text_input import join_names, quote
 
 __all__ = ["read_npz_samples", "read_samples", "read_voc"]
@@ -220,21 +220,27 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
             message = f"label {name!r} is not a class of {given.file}"
             problems.add_here("", message, "name labels as the classes of the scores")
     problems.raise_any()
-    row_of = {sample: row for row, sample in enumerate(truth.values)}
-    column_of = {name: column for column, name in enumerate(given.classes)}
-    score, labeled = (np.full((len(row_of), len(column_of)), np.nan) for _ in range(2))
-    for table, values in ((score, given.values), (labeled, truth.values)):
-        for sample, by_class in values.items():
-            for name, value in by_class.items():
-                table[row_of[sample], column_of[name]] = value
+    score = _matrix(given.values, truth.values, given.classes)
     return Samples(
         score=np.nan_to_num(score),
         scored=~np.isnan(score),
-        truth=(labeled == 1).astype(np.int8),
-        classes=tuple(column_of),
-        samples=tuple(row_of),
-        files=(SourceFile(given.file, len(given.values)), SourceFile(truth.file, len(row_of))),
+        truth=(_matrix(truth.values, truth.values, given.classes) == 1).astype(np.int8),
+        classes=tuple(given.classes),
+        samples=tuple(truth.values),
+        files=tuple(SourceFile(table.file, len(table.values)) for table in (given, truth)),
     )
+
+
+def _matrix(
+    values: Mapping[str, Mapping[str, float]], rows: Collection[str], columns: Collection[str]
+) -> Floats:
+    """Return values by the names of rows and columns, NaN where there are none."""
+    column_of = {name: number for number, name in enumerate(columns)}
+    table = np.full((len(rows), len(columns)), np.nan)
+    for number, row in enumerate(rows):
+        for name, value in values.get(row, {}).items():
+            table[number, column_of[name]] = value
+    return table
 
 
 # --- PASCAL VOC
@@ -259,66 +265,41 @@ def read_voc(
     folder = folder if os.path.isdir(folder) else os.fspath(image_sets)
     results = os.fspath(results)
     truths = _truth_files(folder, image_set)
-    truth, images = _read_truth(folder, truths, limits)
+
+    def check_label(_: str, image: str, value: float) -> None:
+        if value not in _TRUTH_OF_LABEL:
+            message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
+            raise FaultError(message, "use -1, 0 or 1")
+
+    def check_score(name: str, image: str, _: float) -> None:
+        if image not in labels[name]:
+            message = f"image {image!r} is not in {truths[name]}"
+            raise FaultError(message, "score the images of the set")
+
+    labels = _numbers(folder, truths, "label", limits, check_label)
+    images = dict.fromkeys(image for of_class in labels.values() for image in of_class)
+    if not images:
+        refuse(folder, "no images", "use image sets with lines `image label`")
     files = _result_files(results, truths)
-    problems = Problems(limits.problems, shown(results))
-    score, scored = np.zeros(truth.shape), np.zeros(truth.shape, np.bool_)
-    records = 0
-    for number, name in enumerate(truths):
-        if name not in files:
-            continue
-        path = os.path.join(results, files[name])
-        for image, value, location in _columns(path, ("image", "score"), problems, limits):
-            records += 1
-            sample = images.get(image, -1)
-            if sample < 0 or truth[sample, number] == NOT_LISTED:
-                message = f"image {image!r} is not in {truths[name]}"
-                problems.add_here(
-                    f"{files[name]}: {location}", message, "score the images of the set"
-                )
-            else:
-                score[sample, number], scored[sample, number] = value, True
-    problems.raise_any()
+    scores = _numbers(results, files, "score", limits, check_score)
+    label, score = (_matrix(values, truths, images).T for values in (labels, scores))
+    truth = np.full(label.shape, NOT_LISTED, np.int8)
+    for value, code in _TRUTH_OF_LABEL.items():
+        truth[label == value] = code
     absent = [name for name in truths if name not in files]
     message = f"classes without a results file have AP 0: {join_names(absent)}"
     return Samples(
-        score=score,
-        scored=scored,
+        score=np.nan_to_num(score),
+        scored=~np.isnan(score),
         truth=truth,
         classes=tuple(truths),
         samples=tuple(images),
         files=(
-            SourceFile(results, records, tuple(sorted(files.values()))),
+            SourceFile(results, sum(map(len, scores.values())), tuple(sorted(files.values()))),
             SourceFile(folder, len(images), tuple(sorted(truths.values()))),
         ),
         notes=(Note("class-without-scores", message, len(absent)),) if absent else (),
     )
-
-
-def _read_truth(
-    folder: str, files: Mapping[str, str], limits: Limits
-) -> tuple[NDArray[np.int8], dict[str, int]]:
-    """Return the truth (N, K) of the images of each class's file, and the index of each image."""
-    problems = Problems(limits.problems, shown(folder))
-    images: dict[str, int] = {}
-    listed = [
-        _columns(os.path.join(folder, file), ("image", "label"), problems, limits)
-        for file in files.values()
-    ]
-    for file, rows in zip(files.values(), listed, strict=True):
-        for image, value, location in rows:
-            images.setdefault(image, len(images))
-            if value not in _TRUTH_OF_LABEL:
-                message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
-                problems.add_here(f"{file}: {location}", message, "use -1, 0 or 1")
-    problems.raise_any()
-    if not images:
-        refuse(folder, "no images", "use image sets with lines `image label`")
-    truth = np.full((len(images), len(files)), NOT_LISTED, np.int8)
-    for number, rows in enumerate(listed):
-        for image, value, _ in rows:
-            truth[images[image], number] = _TRUTH_OF_LABEL[value]
-    return truth, images
 
 
 def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
@@ -359,16 +340,25 @@ def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
     return file_by_class
 
 
-def _columns(
-    path: str, columns: tuple[str, str], problems: Problems, limits: Limits
-) -> list[tuple[str, float, str]]:
-    """Return the image, number and location of each line; report repeated images."""
-    text = decode(read_bytes(path, limits), shown(path))
-    start = f"{os.path.basename(path)}: "
-    rows: dict[str, tuple[str, float, str]] = {}
-    for line, (image, _), number in text_rows(text, columns, columns[1], problems, start):
-        if image in rows:
-            message = f"duplicate image {image!r}"
-            problems.add_here(f"{start}line {line}", message, "keep one line")
-        rows.setdefault(image, (image, number, f"line {line}"))
-    return [*rows.values()]
+def _numbers(
+    folder: str,
+    files: Mapping[str, str],
+    title: str,
+    limits: Limits,
+    check: Callable[[str, str, float], None],
+) -> dict[str, dict[str, float]]:
+    """Return the number of each image by class; `check` raises FaultError for a wrong one."""
+    problems = Problems(limits.problems, shown(folder))
+    numbers: dict[str, dict[str, float]] = {}
+    for name, file in files.items():
+        path, numbers[name] = os.path.join(folder, file), {}
+        text = decode(read_bytes(path, limits), shown(path))
+        rows = text_rows(text, ("image", title), title, problems, f"{file}: ")
+        for line, (image, _), number in rows:
+            with problems.collected(f"{file}: line {line}"):
+                if image in numbers[name]:
+                    raise FaultError(f"duplicate image {image!r}", "keep one line")
+                check(name, image, number)
+                numbers[name][image] = number
+    problems.raise_any()
+    return numbers
