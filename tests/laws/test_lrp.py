@@ -12,13 +12,11 @@ from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.metrics import of_matched_iou
 from detap.protocols import Protocol, protocol
-from detap.tables.detection import Detections, GroundTruth
 from tests.cases import MORE, RANKED, Case, cases
 from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
 from tests.oracle import lrp as plain
 from tests.oracle.jaccard import SAME, jaccard_index
 from tests.parity.compare import assert_same_bits
-from tests.tables import dt_table, gt_table
 
 PROTOCOLS = [
     *RANKED.values(),
@@ -99,13 +97,6 @@ def assert_ious_of_pairs(result: Result) -> None:
         for row in np.flatnonzero(hits).tolist():
             alone = run.overlaps(run.boxes(), np.array([row]), matched[row : row + 1])
             assert iou[row] == alone[0, 0]
-
-
-def _one_match(height: float = 30) -> tuple[GroundTruth, Detections]:
-    """Return one image with one ground truth, and a detection of IoU `height` / 40."""
-    truth = gt_table([[0, 0, 40, 40]], image=1, label=1, box_format="xywh", images=[1], classes=[1])
-    detections = dt_table([[0, 0, 40, height]], [0.5], image=1, label=1, box_format="xywh")
-    return truth, detections
 
 
 # --- the Jaccard index against every matching
