@@ -15,7 +15,6 @@ from detap.formats.detection import detect_format
 from detap.formats.label_studio import image_name_of
 from tests.cli.conftest import Run
 from tests.formats.helpers import codes
-from tests.raised import raised
 
 fits = FORMATS["labelstudio"].fits
 
@@ -246,15 +245,6 @@ def test_a_project_against_its_own_predictions(tmp_path: Path) -> None:
     path = written(tmp_path, [{**first, "annotations": []}, *others], "dt.json")
     with pytest.raises(InputError, match="image 'b' is not in the ground truth"):
         detap.read_detections(path, truth)
-
-
-def test_one_of_several_models(tmp_path: Path) -> None:
-    both = predicted(region(score=0.5))
-    both["predictions"].append({"model_version": "m2", "result": [region(score=0.25)]})
-    assert detected(tmp_path, [both], model_version="m2").score.tolist() == [0.25]
-    (problem,) = raised(InputError, detected, tmp_path, [both]).problems
-    assert problem.message == "predictions of several models: 'm1', 'm2'"
-    assert problem.hint == "choose one with --model-version"
 
 
 # --- writing

@@ -213,24 +213,6 @@ def protocol_without_areas() -> Any:
     return replace(protocol("coco"), area_ranges=(ANY_AREA,))
 
 
-def test_normalized_boxes_with_pixels(tmp_path: Path, detap: Run) -> None:
-    gt = written(tmp_path, PLAIN, BOX)
-    (tmp_path / "dt").mkdir()
-    (tmp_path / "dt/a.txt").write_text("dog .5 20 5 40 15\n")
-    call = ("--gt", gt, "--dt", tmp_path / "dt")
-    for command in ("eval", "check"):
-        ended = detap(command, *call)
-        assert ended.status == 2
-        assert (
-            f"{gt}: boxes are normalized and image sizes are unknown, but the detections are in "
-            "pixels; pass --image-sizes FILE"
-        ) in ended.err + ended.out
-    # The remedy, followed.
-    (tmp_path / "sizes.csv").write_text(SIZES)
-    sized = (*call, "--image-sizes", tmp_path / "sizes.csv", "--output-format", "json")
-    assert detap("eval", *sized).report()["summary"]["AP"] == pytest.approx(1)
-
-
 def test_boxes_without_image_sizes_are_not_converted(tmp_path: Path, detap: Run) -> None:
     gt = written(tmp_path, PLAIN, BOX)
     (tmp_path / "sizes.csv").write_text(SIZES)

@@ -455,16 +455,6 @@ def test_a_class_that_is_ambiguous(tmp_path: Path) -> None:
     ]
 
 
-def test_an_ambiguous_layout(tmp_path: Path) -> None:
-    # The image and the class are both named "dog".
-    truth = read_ground_truth(tree(tmp_path / "truth", {"dog": xml(item())}))
-    write(tmp_path / "dt", {"dog.txt": "dog .5 1 2 3 4"})
-    with pytest.raises(InputError, match="use --layout class-files or --layout image-files"):
-        read_detections(tmp_path / "dt", truth)
-    for layout in ("class-files", "image-files"):
-        assert len(read_detections(tmp_path / "dt", truth, layout=layout)) == 1
-
-
 def test_ground_truth_that_numbers_its_images(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["dog"], boxes=[[1, 2, 3, 4]])
     write(tmp_path, {"comp4_det_test_dog.txt": "1 .5 1 2 3 4"})

@@ -357,20 +357,6 @@ def test_few_rows_that_fit_either_order_are_ultralytics(tmp_path: Path) -> None:
         read_predictions(tmp_path / "dt", truth, columns="x")
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 10])
-def test_few_rows_of_padillas(rows: int, tmp_path: Path) -> None:
-    """Ground truths decide between both orders if both fit; the hint leads to AP 1."""
-    boxes = [f".{70 + at} .2 .1 .2" for at in range(rows)]
-    write(tmp_path, {"gt/a.txt": "".join(f"0 {box}\n" for box in boxes)})
-    write(tmp_path, {"dt/a.txt": "".join(f"0 .4 {box}\n" for box in boxes)})
-    truth = truth_of(tmp_path / "gt", image_size="100x100")
-    message = rf"100% of {rows} have IoU > 0.5 with a .* 0% as last; use --columns conf-first"
-    with pytest.raises(InputError, match=message):
-        read_predictions(tmp_path / "dt", truth)
-    first = read_predictions(tmp_path / "dt", truth, columns="conf-first")
-    assert detap.evaluate(truth, first).summary["AP"] == pytest.approx(1)
-
-
 def test_rows_that_fit_neither_order_are_reported_as_ultralytics(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "dt/a.txt": "0 .9 .9 .9 .9 .9\n0 2 .5 .5 .5 .9\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
