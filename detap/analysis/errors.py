@@ -45,8 +45,7 @@ from detap.analysis.match_results import (
     MatchResults,
     ground_truth_index,
 )
-from detap.core._curves import count_above
-from detap.core.curves import average_precisions, mean_of_defined
+from detap.core.curves import average_precisions, count_above, mean_of_defined
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.display import Displayed
 from detap.errors import UsageError
@@ -237,9 +236,7 @@ class _Analysis:
 
     def _above(self, begin: Integers, positions: Integers) -> Integers:
         start = self.results.match_table.ranking.start
-        above = np.zeros((_MISSED, len(positions)), np.int32)
-        count_above(self.ranked_kind, start, begin, positions, above)
-        return above
+        return count_above(self.ranked_kind, start, begin, positions, _MISSED)
 
     def _of_classes(self) -> Integers:
         start = self.results.match_table.ranking.start

@@ -6,7 +6,7 @@ forty true positives are forty numbers.
 """
 
 from libc.math cimport NAN
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
@@ -100,29 +100,6 @@ cdef double area_under(
         terms[hits] = 0.0
         hits += 1
     return pairwise_sum(terms, hits)
-
-
-def count_above(
-    const int8_t[::1] kind, const int32_t[::1] start, const int32_t[::1] begin,
-    const int32_t[::1] index, int32_t[:, ::1] out,
-) -> None:
-    """Count the items of each kind above given positions of their lists."""
-    cdef int32_t counts[8]
-    cdef Py_ssize_t k, e, i, value
-    if out.shape[0] > 8:
-        raise ValueError("more than 8 kinds")
-    with nogil:
-        for k in range(start.shape[0] - 1):
-            for i in range(8):
-                counts[i] = 0
-            i = start[k]
-            for e in range(begin[k], begin[k + 1]):
-                while i < index[e]:
-                    if kind[i] >= 0:
-                        counts[kind[i]] += 1
-                    i += 1
-                for value in range(out.shape[0]):
-                    out[value, e] = counts[value]
 
 
 def fill_averages(

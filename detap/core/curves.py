@@ -99,6 +99,20 @@ def average_precisions(
     return out
 
 
+def count_above(
+    kind: NDArray[np.int8],  # (N,) of each item, from 0; below 0 if it is not counted
+    start: NDArray[np.int32],  # (K + 1,) first item of each list
+    begin: NDArray[np.int32],  # (K + 1,) first position of each list
+    index: NDArray[np.int32],  # (n,) the positions
+    kinds: int,
+) -> NDArray[np.int32]:
+    """Count the items of each kind above given positions of their lists, (kinds, n) int32."""
+    first = np.repeat(start[:-1], np.diff(begin))
+    counts = np.zeros((kinds, len(kind) + 1), np.int32)
+    np.cumsum(kind == np.arange(kinds)[:, None], axis=1, dtype=np.int32, out=counts[:, 1:])
+    return counts[:, index] - counts[:, first]
+
+
 def mean_of_defined(values: Floats) -> float:
     """Return the mean of the values that are not NaN; NaN if there are none."""
     defined = values[~np.isnan(values)]

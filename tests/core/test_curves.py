@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.core import curves
-from detap.core._curves import count_above
 from detap.core.params import SUMMINGS
 from detap.protocols import COCO_PRECISION_EPS, RECALL_GRIDS
 
@@ -179,8 +178,5 @@ def test_counts_above_a_rank_are_those_of_its_own_list() -> None:
     # Two lists: kinds 0 1 - 1 (the third is not counted) and 1 0.
     kind = np.array([0, 1, -1, 1, 1, 0], np.int8)
     start, begin = np.array([[0, 4, 6], [0, 3, 4]], np.int32)
-    out = np.zeros((2, 4), np.int32)
-    count_above(kind, start, begin, np.array([0, 3, 4, 5], np.int32), out)
+    out = curves.count_above(kind, start, begin, np.array([0, 3, 4, 5], np.int32), 2)
     assert_array_equal(out, [[0, 1, 1, 0], [0, 1, 2, 1]])
-    with pytest.raises(ValueError, match="more than 8 kinds"):
-        count_above(kind, start, begin, np.zeros(4, np.int32), np.zeros((9, 4), np.int32))
