@@ -22,7 +22,7 @@ from detap.core.arrays import Boxes, Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import accumulate, match_and_accumulate
 from detap.core.overlap import paired_overlaps
-from detap.core.params import MatchParams
+from detap.core.params import MatchParams, inside_ranges
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -90,8 +90,7 @@ class _Grouping:
         self.detections, self.ground_truths = detections, ground_truths
         group, ignored, unmatchable = flags
         self.groups = np.flatnonzero(group)
-        low, high = np.array(self.params.area_ranges)[:, :, None].swapaxes(0, 1)
-        self.counted = (ground_truths.area >= low) & (ground_truths.area <= high) & ~ignored
+        self.counted = inside_ranges(ground_truths.area, self.params.area_ranges) & ~ignored
         self.matchable = self.counted & ~unmatchable
         self.true_positive, self.ignored = (
             match_table.true_positive.copy(),

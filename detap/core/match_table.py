@@ -240,7 +240,7 @@ class MatchTable:
         images : sequence of int
             Unique, from 0 to I - 1.
         """
-        index = _new_indices(self.images, images)
+        index = new_indices(self.images, images)
         selected = self._select(index[self.image] >= 0, index[self.truth_image] >= 0)
         image, truth_image = index[selected.image], index[selected.truth_image]
         return replace(selected, image=image, truth_image=truth_image, images=len(images)).freeze()
@@ -253,7 +253,7 @@ class MatchTable:
         classes : sequence of int
             Unique, from 0 to K - 1.
         """
-        index = _new_indices(self.classes, classes)
+        index = new_indices(self.classes, classes)
         selected = self._select(index[self.label] >= 0, index[self.truth_label] >= 0)
         label, truth_label = index[selected.label], index[selected.truth_label]
         return replace(
@@ -315,8 +315,7 @@ class MatchTable:
     def _select(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
         """Select rows; a match with a removed ground truth becomes -1."""
         rows, gt_rows = np.flatnonzero(detections), np.flatnonzero(ground_truths)
-        new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # index -1 stays -1
-        new_row[gt_rows] = np.arange(len(gt_rows))
+        new_row = new_indices(len(self.truth_label) + 1, gt_rows)  # index -1 stays -1
         return replace(
             self,
             label=self.label[rows],
@@ -341,10 +340,10 @@ def empty_bits(params: MatchParams, rows: int) -> BitArray:
     return np.zeros((len(params.area_ranges), rows), dtype)
 
 
-def _new_indices(count: int, selected: Sequence[int]) -> Integers:
+def new_indices(count: int, selected: Sequence[int] | Rows) -> Integers:
     """Return the position of each index in a selection, or -1."""
     index = np.full(count, -1, np.int32)
-    index[list(selected)] = np.arange(len(selected), dtype=np.int32)
+    index[np.asarray(selected, np.intp)] = np.arange(len(selected), dtype=np.int32)
     return index
 
 

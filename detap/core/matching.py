@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detap.core import _matching
 from detap.core.arrays import Boxes, Pairs, Scores
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
-from detap.core.params import MatchParams
+from detap.core.params import MatchParams, inside_ranges
 from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
@@ -126,10 +126,6 @@ def _empty_table(
 ) -> MatchTable:
     """Return a match table with every detection beyond max dets."""
     n_rows = len(detections.image)
-    in_range = [
-        (ground_truths.area >= low) & (ground_truths.area <= high)
-        for low, high in params.area_ranges
-    ]
     return MatchTable(
         label=detections.label,
         image=detections.image,
@@ -143,7 +139,7 @@ def _empty_table(
         matched_gt=np.full((len(area_iou_pairs), n_rows), -1, np.int32),
         truth_label=ground_truths.label,
         truth_image=ground_truths.image,
-        positive=np.array(in_range) & ~ignored,
+        positive=inside_ranges(ground_truths.area, params.area_ranges) & ~ignored,
         images=0,
         classes=0,
         params=params,

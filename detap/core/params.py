@@ -28,6 +28,13 @@ class MatchParams(NamedTuple):
     inclusive_pixels: bool
 
 
+def inside_ranges(
+    areas: NDArray[np.float64], ranges: tuple[tuple[float, float], ...]
+) -> NDArray[np.bool_]:
+    """Return masks of the areas (n,) inside each area range, (A, n) bool."""
+    return np.array([(areas >= low) & (areas <= high) for low, high in ranges])
+
+
 def recall_targets(levels: NDArray[np.float64], summing: Summing) -> NDArray[np.float64]:
     """Return the minimum recall at which each level is reached, (R,) float64."""
     # For the trapezoid it is the next number above the level: the envelope falls at a recall, where

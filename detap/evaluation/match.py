@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.arrays import Boxes, Scores
+from detap.core.arrays import Scores
 from detap.core.group_of import match_grouped
 from detap.core.kitti import Part, match_kitti
 from detap.core.match_table import AreaIouPair
 from detap.core.matching import accumulate, match_and_accumulate
-from detap.core.params import MatchParams
+from detap.core.params import MatchParams, inside_ranges
 from detap.core.proposals import accumulate_by_iou, match_by_iou
 from detap.errors import UsageError
 from detap.evaluation.prepare import PreparedTables
@@ -57,7 +57,8 @@ class ByScore(Matching):
         # Only the match table changes, so that later steps need not know ignored ground truths.
         table = self._matched(params, match_table or (), curves=False).match_table
         assert table is not None
-        table = replace(table, positive=inside_ranges(self.protocol, self.ground_truths))
+        positive = inside_ranges(self.ground_truths.area, self.protocol.area_bounds)
+        table = replace(table, positive=positive)
         params = params if curves else params._replace(levels=params.levels[:1])
         scores = accumulate(table, params=params, threads=self.run.threads)
         return scores if match_table is None else scores._replace(match_table=table)
@@ -102,7 +103,7 @@ class ByIou(Matching):
             )
         proposals = np.bincount(self.detections.image, minlength=images)
         self._check_pair_count(proposals)
-        counted = inside_ranges(protocol, self.ground_truths) & ~self.run.ignored
+        counted = inside_ranges(self.ground_truths.area, protocol.area_bounds) & ~self.run.ignored
         if protocol.empty_images == "exclude":
             counted &= np.isin(self.ground_truths.image, self.detections.image)
         iou = match_by_iou(
@@ -183,7 +184,7 @@ class Kitti(Matching):
     def _inside_range(self) -> Flags:
         """Return masks of the ground truths inside each range, (A, G) bool."""
         protocol, extra = self.protocol, self.run.ground_truth.extra
-        inside = inside_ranges(protocol, self.ground_truths)
+        inside = inside_ranges(self.ground_truths.area, protocol.area_bounds)
         if protocol.min_height:
             corners = self.ground_truths.corners
             inside &= corners[:, 3] - corners[:, 1] > _by_range(protocol.min_height)
@@ -211,12 +212,6 @@ class Kitti(Matching):
 
 
 MATCHINGS: dict[str, type[Matching]] = {"by-score": ByScore, "by-iou": ByIou, "kitti": Kitti}
-
-
-def inside_ranges(protocol: Protocol, boxes: Boxes) -> Flags:
-    """Return masks of the boxes inside each area range, (A, N) bool."""
-    bounds = protocol.area_bounds
-    return np.array([(boxes.area >= low) & (boxes.area <= high) for low, high in bounds])
 
 
 def _by_range(values: tuple[float, ...]) -> Floats:

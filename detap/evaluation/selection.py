@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.core.arrays import Scores
-from detap.core.match_table import AreaIouPair
+from detap.core.match_table import AreaIouPair, new_indices
 from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun
 from detap.io.digest import sha256_of_names
@@ -238,21 +238,14 @@ class SelectedClasses(EvaluationRun):
     def new_rows(self) -> tuple[Integers, Integers]:
         """The new index of each row of the full tables; -1 for other classes."""
         # The last entry maps -1 to -1.
-        detections = _new_indices(self.rows, len(self.full.detections) + 1)
-        return detections, _new_indices(self.ground_truths, len(self.full.ground_truth) + 1)
+        detections = new_indices(len(self.full.detections) + 1, self.rows)
+        return detections, new_indices(len(self.full.ground_truth) + 1, self.ground_truths)
 
     @cached_property
     def new_labels(self) -> Integers:
         """The new index of each class of the full run; -1 for other classes."""
-        return _new_indices(self.labels, len(self.full.classes))
+        return new_indices(len(self.full.classes), self.labels)
 
     def flag_notes(self) -> list[Note]:
         """Return the flag notes of the full run."""
         return self.full.flag_notes()
-
-
-def _new_indices(kept: Any, count: int) -> Integers:
-    """Return the index of each of `count` entries among the kept ones, or -1."""
-    new_indices = np.full(count, -1, np.int32)
-    new_indices[kept] = np.arange(len(kept), dtype=np.int32)
-    return new_indices

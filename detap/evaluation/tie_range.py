@@ -24,10 +24,10 @@ from detap.core.arrays import Boxes
 from detap.core.match_table import MatchTable
 from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
+from detap.core.params import inside_ranges
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
 from detap.errors import UsageError
-from detap.evaluation.match import inside_ranges
 from detap.evaluation.prepare import rows_by_key
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
@@ -307,8 +307,7 @@ class _ImageClass:
         first, last = orders.rank.first[self.first_rows], orders.rank.last[self.first_rows]
         limits = orders.limits[:, None]
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
-        area = detections.area[self.rows]
-        self.inside = [(area >= low) & (area <= high) for low, high in protocol.area_bounds]
+        self.inside = inside_ranges(detections.area[self.rows], protocol.area_bounds)
         self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
     def bounds(self) -> dict[tuple[int, int, int], tuple[CountBounds, ...]]:
@@ -371,7 +370,8 @@ class _ProposalOrders:
         self.detections, self.ground_truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
-        self.counted = inside_ranges(self.protocol, self.ground_truths) & ~run.ignored
+        inside = inside_ranges(self.ground_truths.area, self.protocol.area_bounds)
+        self.counted = inside & ~run.ignored
 
     def ends(self, result: Result) -> tuple[Result, Result]:
         """Return the results with the fewest and the most covered ground truths."""

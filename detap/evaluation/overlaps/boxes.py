@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes, Pairs
 from detap.core.overlap import pixel_areas
+from detap.core.params import inside_ranges
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import Protocol
 from detap.protocols.fields import ALL_AREAS
@@ -81,11 +82,8 @@ class Shapes:
             self.in_range_unit(column, self.detections.image)
             for column in (self.range_areas(self.areas()[0]), shapes)
         )
-        moved = np.zeros(len(areas), np.bool_)
-        for low, high in ranges:
-            within = [(column >= low) & (column <= high) for column in (areas, shapes)]
-            moved |= within[0] != within[1]
-        count = int(np.count_nonzero(moved))
+        moved = inside_ranges(areas, ranges) != inside_ranges(shapes, ranges)
+        count = int(np.count_nonzero(moved.any(axis=0)))
         if len(ranges) > 1:
             yield Note(
                 "detection-area-of-box",
