@@ -212,16 +212,10 @@ def rank_detectors(
 def _pair(first: Detector, second: Detector, confidence: float) -> Pair:
     """Compare two detectors, without adjustment of the p-value; NaN without intervals."""
     draws = second.draws - first.draws
-    p = draws.p_value()
-    return Pair(
-        first.name,
-        second.name,
-        difference(first.value, second.value),
-        *draws.interval(confidence),
-        p,
-        p,
-        Criterion(confidence).min_detectable_drop(standard_error(draws.drawn)),
-    )
+    change, p = difference(first.value, second.value), draws.p_value()
+    detectable = Criterion(confidence).min_detectable_drop(standard_error(draws.drawn))
+    ends = draws.interval(confidence)
+    return Pair(first.name, second.name, change, *ends, p, p, detectable)
 
 
 def check_names(names: Sequence[str], reference: str | None = None) -> None:

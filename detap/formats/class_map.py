@@ -122,21 +122,17 @@ class ClassMap(NamedTuple):
 
     def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
         """Raise InputError for rules of unknown classes; a side without classes was not read."""
-        problems = [
-            Problem(
-                self.path,
-                location,
-                f"class {quote(name)} is not in {where}",
-                suggest(name, known, quote) or f"it has {join_names(known)}",
-            )
-            for location, where, rules, known in (
-                ("", "the inputs", self.both, dict.fromkeys([*gt, *dt])),
-                ("[gt]", "the ground truth", self.gt, dict.fromkeys(gt)),
-                ("[dt]", "the detections", self.dt, dict.fromkeys(dt)),
-            )
-            for name in rules
-            if known and name not in known
-        ]
+        problems = []
+        for location, where, rules, known in (
+            ("", "the inputs", self.both, dict.fromkeys([*gt, *dt])),
+            ("[gt]", "the ground truth", self.gt, dict.fromkeys(gt)),
+            ("[dt]", "the detections", self.dt, dict.fromkeys(dt)),
+        ):
+            for name in rules:
+                if known and name not in known:
+                    message = f"class {quote(name)} is not in {where}"
+                    hint = suggest(name, known, quote) or f"it has {join_names(known)}"
+                    problems.append(Problem(self.path, location, message, hint))
         if problems:
             raise InputError(problems)
 

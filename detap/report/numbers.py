@@ -148,16 +148,11 @@ def best_cells(table: Table) -> set[tuple[int, str]]:
     if table.interval:
         key, low, high = table.interval
         best = {(n, key) for n, row in enumerate(table.rows) if excludes_zero(row[low], row[high])}
-    for column in table.columns:
-        values = [row[column.key] for row in table.rows] if column.key in table.best else []
-        numbers = [value for value in values if isinstance(value, float) and not isnan(value)]
-        if numbers:
-            extreme = max(numbers) if column.higher_is_better else min(numbers)
-            best |= {
-                (row, column.key)
-                for row, value in enumerate(values)
-                if isinstance(value, float) and nearly_equal(value, extreme)
-            }
+    for column in (column for column in table.columns if column.key in table.best):
+        values = [(n, row[column.key]) for n, row in enumerate(table.rows)]
+        numbers = {n: v for n, v in values if isinstance(v, float) and not isnan(v)}
+        extreme = (max if column.higher_is_better else min)(numbers.values(), default=nan)
+        best |= {(n, column.key) for n, value in numbers.items() if nearly_equal(value, extreme)}
     return best
 
 

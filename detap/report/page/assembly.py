@@ -326,16 +326,12 @@ def _sources(texts: list[str]) -> str:
 def cells_of(table: Table) -> list[list[tuple[str, str]]]:
     """Return the rows of a table as classes and texts."""
     best = best_cells(table)
-    return [
-        [
-            (
-                column.kind + " best" * ((n, column.key) in best),
-                _number(row.get(column.key), column),
-            )
-            for column in table.columns
-        ]
-        for n, row in enumerate(table.rows)
-    ]
+
+    def cell(n: int, column: Column) -> tuple[str, str]:
+        kind = column.kind + " best" * ((n, column.key) in best)
+        return kind, _number(table.rows[n].get(column.key), column)
+
+    return [[cell(n, column) for column in table.columns] for n in range(len(table.rows))]
 
 
 def _trend(block: Block) -> dict[str, Any] | None:

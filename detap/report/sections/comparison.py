@@ -418,6 +418,7 @@ def detectors_report(
     table = _ranking(detectors)
     own = dict.fromkeys(_OF_REFERENCE, nan)  # the reference has no difference to itself
     rows = tuple({**r, **own} if r["name"] == detectors.reference else r for r in table.rows)
+    ranking = RankingData(metric.metric, metric=metric.name, reference=detectors.reference)
     return Report(
         kind="detectors",
         title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.groups else ""),
@@ -429,11 +430,7 @@ def detectors_report(
         rows=table.rows,
         notes=(*notes, *detectors.notes),
         blocks=(
-            Block(
-                "ranking",
-                "",
-                RankingData(metric.metric, metric=metric.name, reference=detectors.reference),
-            ),
+            Block("ranking", "", ranking),
             _groups(detectors, level),
             _pairs(detectors, level, max_rows),
             _by_class(detectors, shown=by_class),
@@ -459,10 +456,10 @@ def _conclusion(detectors: Detectors) -> str:
 def _ranking(detectors: Detectors) -> Table:
     """Return the main table."""
     names = detectors.detectors[0].summary
-    specs = [metrics.named(detectors.protocol, name) for name in names]
     primary, *others = [
         Column(name, name, name, "fraction", min(index, 2), spec.metric.higher_is_better)
-        for index, (name, spec) in enumerate(zip(names, specs, strict=True))
+        for index, name in enumerate(names)
+        for spec in [metrics.named(detectors.protocol, name)]
     ]
     rows: list[dict[str, Any]] = [
         {"name": one.name, "rank": detectors.rank(one.name), primary.key: one.value}
