@@ -23,15 +23,6 @@ def games(draw: st.DrawFn, least: int = 1, most: int = 5) -> list[float]:
     return draw(st.lists(shares, min_size=1 << steps, max_size=1 << steps))
 
 
-def renamed(game: list[float], order: tuple[int, ...]) -> list[float]:
-    """Return the game whose step i is step order[i] of the given one."""
-
-    def context(new: int) -> int:
-        return sum(1 << old for number, old in enumerate(order) if new >> number & 1)
-
-    return [game[context(new)] for new in range(len(game))]
-
-
 def by_definition(game: list[float], step: int) -> float:
     """Return the mean effect of a step over all orders, one by one."""
     count = (len(game) - 1).bit_length()
@@ -75,23 +66,6 @@ def test_the_value_is_the_mean_over_all_orders(game: list[float]) -> None:
         assert part.minimum <= min(part.in_order, part.reversed)
         assert part.maximum >= max(part.in_order, part.reversed)
         assert part.minimum - 1e-15 <= part.shapley <= part.maximum + 1e-15
-
-
-@given(games(), st.data())
-def test_a_step_without_effect_has_value_0(game: list[float], data: st.DataObject) -> None:
-    step = data.draw(st.integers(0, (len(game) - 1).bit_length() - 1))
-    dummy = [game[context & ~(1 << step)] for context in range(len(game))]
-    assert shapley_effects(dummy)[step] == StepEffect(0, 0, 0, 0, 0)
-
-
-@given(games(), st.data())
-def test_the_value_does_not_depend_on_the_order_of_steps(
-    game: list[float], data: st.DataObject
-) -> None:
-    order = tuple(data.draw(st.permutations(range((len(game) - 1).bit_length()))))
-    ours, theirs = shapley_effects(game), shapley_effects(renamed(game, order))
-    for number, step in enumerate(order):
-        assert theirs[number][2:] == ours[step][2:]
 
 
 @given(games())

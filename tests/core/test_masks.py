@@ -339,26 +339,6 @@ def test_long_compressed_strings_of_pycocotools_are_decoded(lengths: list[int], 
 
 
 @pytest.mark.parametrize(
-    ("at", "byte", "fault"),
-    [
-        (40, b" ", "holds a character that is no digit of run lengths"),
-        (40, b"\x80", "holds a character that is no digit of run lengths"),
-        (40, b"p", "holds a character that is no digit of run lengths"),
-        (40, b"@", "holds a negative run"),
-        (40, b"_", "runs beyond the mask"),
-        (63, b"P", "ends within a number"),
-    ],
-)
-def test_errors_inside_a_long_string(at: int, byte: bytes, fault: str) -> None:
-    """The same errors as in short strings; this one has 64 runs of 5 pixels."""
-    text = b"555" + b"0" * 61
-    runs = _runs.decoded(text, 320)
-    assert not isinstance(runs, str)
-    assert runs.tolist() == [5] * 64
-    assert _runs.decoded(text[:at] + byte + text[at + 1 :], 320) == fault
-
-
-@pytest.mark.parametrize(
     ("teeth", "ends", "height", "width"),
     [
         *((teeth, (2.0, 9.0), 1000, 12) for teeth in (3, 30, 300)),
@@ -393,6 +373,10 @@ def test_omitted_pairs_are_below_the_minimum_iou(
         assert expected.similarity.tolist() == everything.similarity[kept].tolist()
 
 
+LONG = b"555" + b"0" * 61
+"""64 runs of 5 pixels, more than the decoder reads at a time."""
+
+
 @pytest.mark.parametrize(
     ("text", "pixels", "fault"),
     [
@@ -402,6 +386,13 @@ def test_omitted_pairs_are_below_the_minimum_iou(
         (b"O", 10, "holds a negative run"),
         (b"9", 8, "runs beyond the mask"),
         (b"oooooooo0", 1 << 31, "runs beyond the mask"),
+        *(
+            (LONG[:40] + byte + LONG[41:], 320, "holds a character that is no digit of run lengths")
+            for byte in (b" ", b"\x80", b"p")
+        ),
+        (LONG[:40] + b"@" + LONG[41:], 320, "holds a negative run"),
+        (LONG[:40] + b"_" + LONG[41:], 320, "runs beyond the mask"),
+        (LONG[:63] + b"P", 320, "ends within a number"),
     ],
 )
 def test_errors_in_compressed_strings(text: bytes, pixels: int, fault: str) -> None:
@@ -410,7 +401,12 @@ def test_errors_in_compressed_strings(text: bytes, pixels: int, fault: str) -> N
 
 def test_numbers_of_run_length_strings_by_hand() -> None:
     """A digit has five bits, a sixth says that more follow, the highest of the last is the sign."""
-    for text, runs_expected in ((b"\\0", [12]), (b"P" * 7 + b"0", [0]), (b"PPPPP?", [15 << 25])):
+    for text, runs_expected in (
+        (b"\\0", [12]),
+        (b"P" * 7 + b"0", [0]),
+        (b"PPPPP?", [15 << 25]),
+        (LONG, [5] * 64),
+    ):
         decoded = _runs.decoded(text, 1 << 30)
         assert not isinstance(decoded, str)
         assert decoded.tolist() == runs_expected
