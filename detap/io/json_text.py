@@ -81,11 +81,6 @@ class JsonText:
             object_pairs_hook=self._unite, parse_constant=self._constant, parse_int=integer
         )
 
-    def start(self, text: str) -> None:
-        """Read another text."""
-        self.text, self.index, self.constants = text, 0, 0
-        self._repeated.clear()
-
     def _unite(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         united = dict(pairs)
         if len(united) != len(pairs):

@@ -248,7 +248,7 @@ class Document:
         if text.problems.count:
             text.problems = Problems(_MANY, self.problems.file)
         try:
-            text.start(data.decode())
+            text.text, text.index, text.constants = data.decode(), 0, 0
             value = text.value(name, number)
         except (UnicodeDecodeError, NotJsonError):
             self.fail(start=start)
