@@ -132,7 +132,7 @@ def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floa
     """Return the rows and their numbers (N, 14 or 15); raise InputError for invalid ones."""
     form = kitti_form(boxes, scored=scored)
     rows = reader.read(form)
-    values = reader.scored_values(_SCORE) if scored else rows.table(form.width)
+    values = reader.scored_values() if scored else rows.table(form.width)
     corners, area = encode_boxes(values[:, _BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
     checks = [(~finite, "box area overflows")]

@@ -53,14 +53,6 @@ class Rows:
         """Return the numbers as (N, width), if each row has as many."""
         return self.numbers.reshape(-1, width)
 
-    def with_scores(self, width: int, column: int = 0) -> Floats:
-        """Return the numbers as (N, width), NaN in the column of the score where rows lack it."""
-        values = np.full((len(self), width), np.nan)
-        given = np.ones(values.shape, np.bool_)
-        given[self.counts < width, column] = False
-        values[given] = self.numbers
-        return values
-
     def without_last(self, flags: Flags) -> "Rows":
         """Return the rows without the last number of those flagged (N,)."""
         kept = np.ones(len(self.numbers), np.bool_)
@@ -150,10 +142,14 @@ class FolderReader(RowReader):
         member = self.members[self.rows.file[row]]
         return self.folder.file(member), f"{self.unit} {self.rows.line[row]}"
 
-    def scored_values(self, column: int = 0) -> Floats:
-        """Return the numbers of detections (N, width), with the score, if any, in a column."""
+    def scored_values(self) -> Floats:
+        """Return the numbers of detections (N, width), NaN for scores if rows lack them."""
         self.problems.raise_any()
-        values = self.rows.with_scores(self.form.width, column)
+        column = self.form.columns.index("score") - 1
+        values = np.full((len(self.rows), self.form.width), np.nan)
+        given = np.ones(values.shape, np.bool_)
+        given[self.rows.counts < self.form.width, column] = False
+        values[given] = self.rows.numbers
         check_scores(values[:, column], self.location)
         return values
 
