@@ -174,15 +174,13 @@ class FolderReader(RowReader):
         self,
         names: Sequence[str],
         *,
-        nested: int = 0,
         sources: tuple[SourceFile, ...] = (),
         notes: tuple[Note, ...] = (),
         **columns: Any,
     ) -> GroundTruth:
         """Return the rows as ground truth.
 
-        `names` has the class of each of `rows.names`, `nested` counts skipped objects inside
-        others, and `columns` are those of :class:`Objects`.
+        `names` has the class of each of `rows.names`, and `columns` are those of :class:`Objects`.
         """
         rows, repeated = self.rows, self.repeated_images
         missing = f"objects in its {len(self.images)} {self.files}"
@@ -194,7 +192,6 @@ class FolderReader(RowReader):
         notes = nonzero_notes(
             Note("images-listed-twice", f"{twice}: {join_names(repeated)}", len(repeated)),
             files_skipped(self.folder.skipped, "annotations"),
-            Note("nested-objects", "object elements inside others are skipped", nested),
             images_without_objects(len(self.images), rows.file),
             *notes,
         )

@@ -74,10 +74,11 @@ def _read_annotations(reader: FolderReader, attributes: Attributes) -> dict[str,
                 all_empty += empty
         reader.check_records(len(scanned))
     reader.rows = Rows.of(scanned, str)
-    message = "empty <difficult/> read as 0"
-    notes = nonzero_notes(Note("empty-difficult", message, all_empty, severity="info"))
-    columns = {"sizes": sizes, "extra": attributes.columns()}
-    return {"nested": all_nested, "notes": notes, **columns}
+    notes = nonzero_notes(
+        Note("nested-objects", "object elements inside others are skipped", all_nested),
+        Note("empty-difficult", "empty <difficult/> read as 0", all_empty, severity="info"),
+    )
+    return {"sizes": sizes, "extra": attributes.columns(), "notes": notes}
 
 
 def plain_start(data: bytes) -> bytes:
