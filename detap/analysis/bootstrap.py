@@ -100,8 +100,6 @@ class PairedResamples(NamedTuple):
 
     first: Resampled
     second: Resampled
-    resamples: int
-    seed: int
 
 
 def resampled(
@@ -150,20 +148,16 @@ def resampled(
 def paired_resamples(
     first: Result,
     second: Result,
-    names: Sequence[str] | None = None,
     *,
     resamples: int = 1000,
     seed: int = 0,
     threads: int | None = None,
 ) -> PairedResamples:
-    """Compute metrics of two results, by default the summary, in the same resamples of images."""
-    if names is None:
-        names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
+    """Compute the summaries of two results in the same resamples of images."""
+    names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
     weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
-    before, after = (
-        resampled(result, weights, names, threads=threads) for result in (first, second)
-    )
-    return PairedResamples(before, after, resamples, seed)
+    both = (resampled(result, weights, names, threads=threads) for result in (first, second))
+    return PairedResamples(*both)
 
 
 def standard_error(spread: Floats) -> float:
