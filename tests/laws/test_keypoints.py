@@ -1,8 +1,5 @@
 """Invariants of keypoint evaluation."""
 
-import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +11,13 @@ from detap import metrics
 from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
-from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.protocols.fields import SIGMAS
+from tests.laws.test_masks import same
+from tests.laws.test_masks import scored as scored_records
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -60,19 +57,7 @@ def keypoint_cases(draw: st.DrawFn) -> Scene:
 
 
 def scored(truths: Any, results: Any, protocol: Any = RULES, **more: Any) -> Result:
-    with tempfile.TemporaryDirectory() as folder:
-        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
-        images = [{"id": n} for n in (1, 2, 3)]
-        classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
-        gt.write_text(json.dumps({"images": images, "annotations": truths, "categories": classes}))
-        dt.write_text(json.dumps(results))
-        table = read_ground_truth(gt, keypoints=True)
-        detections = read_detections(dt, table, keypoints=True)
-    return evaluate(table, detections, protocol, **more)
-
-
-def same(one: Any, other: Any) -> None:
-    assert np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+    return scored_records(truths, results, protocol, **{"match_table": False, **more})
 
 
 def same_numbers(one: Result, other: Result) -> None:
