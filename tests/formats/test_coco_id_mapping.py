@@ -134,6 +134,8 @@ def test_known_ids_of_other_images_are_refused(tmp_path: Path) -> None:
     assert len(read_detections(path, truth, as_is=True)) == 11
     by_id = [{**row, "image_id": row["image_id"] - 1} for row in rows]
     assert len(read_detections(write(tmp_path / "dt.json", by_id), truth)) == 11
+    alike = read_ground_truth(coco_truth(tmp_path, {i: f"{i:06d}.jpg" for i in range(12)}))
+    assert len(read_detections(write(tmp_path / "dt.json", rows), alike)) == 11
 
 
 # --- classes by name

@@ -53,6 +53,7 @@ def mask_cases(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 def scored(truths: Any, results: Any, rules: Protocol | str = "coco-segm", **more: Any) -> Result:
     rules = protocol(rules) if isinstance(rules, str) else rules
+    reading: dict[str, Any] = rules.reading
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
         lists = {"neg_category_ids": [1], "not_exhaustive_category_ids": [2]}  # of LVIS
@@ -60,8 +61,8 @@ def scored(truths: Any, results: Any, rules: Protocol | str = "coco-segm", **mor
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         gt.write_text(json.dumps({"images": sizes, "annotations": truths, "categories": classes}))
         dt.write_text(json.dumps(results))
-        table = read_ground_truth(gt, **rules.reading)
-        detections = read_detections(dt, table, **rules.reading)
+        table = read_ground_truth(gt, **reading)
+        detections = read_detections(dt, table, **reading)
     return evaluate(table, detections, rules, **{"match_table": True, **more})
 
 
