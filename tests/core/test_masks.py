@@ -14,6 +14,7 @@ from detap.core.arrays import Boxes, Pairs
 from detap.core.masks import areas_and_boxes, mask_pairs, max_runs, runs_of
 from detap.tables import _runs
 from detap.tables.masks import Masks
+from tests.core.pairs import check_pairs
 from tests.oracle import masks as plain
 from tests.oracle.masks import Bitmap
 from tests.oracle.polygons import rasterize
@@ -302,6 +303,7 @@ def test_pairs_share_image_and_class_with_any_number_of_threads() -> None:
     for one, other in zip(*made, strict=True):
         assert one.tobytes() == other.tobytes()
     pairs = made[0]
+    check_pairs(pairs, boxes(300, image, label), boxes(300, image, label))
     assert len(pairs.truth) > 300
     dts = np.repeat(number, np.diff(pairs.start))
     assert pairs.between(dts, pairs.truth).tolist() == pairs.similarity.tolist()

@@ -24,6 +24,7 @@ from detap.core.polygons import (
     polygon_pairs,
     rotated_boxes,
 )
+from tests.core.pairs import check_pairs
 from tests.oracle.polygons import is_simple, quad_area, quad_iou
 
 Quad = Sequence[float]
@@ -176,6 +177,7 @@ def test_pairs_share_image_and_class_and_have_overlapping_bounds() -> None:
     detections = np.vstack([shifted[2], shifted[0]])
     given = columns([0, 0], [0, 0], detections), columns([0, 0, 0, 1, 0], [0, 0, 0, 0, 1], truths)
     pairs = polygon_pairs(*given, polygons=(detections, truths), crowd=np.zeros(5, np.bool_))
+    check_pairs(pairs, *given)
     assert_array_equal(pairs.start, [0, 1, 3])
     assert_array_equal(pairs.truth, [2, 0, 1])
     assert pairs.similarity.tolist() == [1, 1, 25 / 175]
