@@ -30,8 +30,11 @@ class People(LinesDocument):
     box_format = "xywh"
     expected = 'expected {"ID": ..., "gtboxes": [{"tag": "person", "fbox": [x, y, w, h]}]} per line'
     score_names = ("score",)
-    box = "full"
     _size: tuple[float, float] | None = None  # of the image that is read
+
+    def __init__(self, *arguments: Any, box: str = "full", **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.box = box
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a line."""

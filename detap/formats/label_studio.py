@@ -96,10 +96,10 @@ class Tasks(Document):
         Note("results-skipped", "results skipped: not regions ({})", severity="info"),
         Note("prediction-scores", _SCORED, severity="info"),
     )
-    model_version: str | None = None
 
-    def __init__(self, *arguments: Any, **how: Any) -> None:
+    def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
+        self.model_version = model_version
         self._known: set[str] | None = None
         if self.truth is not None:
             self._known = {base_name(str(name)) for name in self.truth.images}

@@ -32,8 +32,11 @@ class Manifest(LinesDocument):
     box_format = "xywh"
     expected = 'expected {"source-ref": ..., NAME: {"annotations": [...]}, ...} per line'
     score_names = ("confidence",)
-    label_attribute = ""
     _classes: dict[str, Any]  # of the image that is read, by number
+
+    def __init__(self, *arguments: Any, label_attribute: str | None = None, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.label_attribute = label_attribute or ""
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each labeled image; find the attribute."""

@@ -66,7 +66,10 @@ class Regions(Document):
     box_format = "xywh"
     expected = "expected VIA's annotations in JSON or CSV, or its project"
     noted = (Note("tags-skipped", _SKIPPED, severity="info"),)
-    class_attribute = ""
+
+    def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.class_attribute = class_attribute or ""
 
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""

@@ -126,9 +126,7 @@ class Document(RowReader):
         class_names: Path | None = None,
         dt_class_names: Path | None = None,
         image_sizes: Path | None = None,
-        **options: Any,  # of the format alone: attributes, whose defaults are those of the class
     ) -> None:
-        vars(self).update(options)
         self.given = os.fspath(path)
         self.path = shown(self.given)
         self.limits, self.scored, self.as_is, self.shapes = limits, scored, as_is, shapes
