@@ -103,30 +103,16 @@ def _shared_groups(
 ) -> tuple[Integers, Int64Array, Integers, Int64Array]:
     """Return rows and starts of the image-class groups that both sides have."""
     labels = max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1
-    dt_rows, dt_group, dt_start = _group_boxes(detections, labels)
-    gt_rows, gt_group, gt_start = _group_boxes(ground_truths, labels)
-    gt_index = np.searchsorted(gt_group, dt_group)
-    shared = np.flatnonzero(np.append(gt_group, -1)[gt_index] == dt_group)
-    return *_rows_of_groups(dt_rows, dt_start, shared), *_rows_of_groups(
-        gt_rows, gt_start, gt_index[shared]
+    dt_key, gt_key = (
+        boxes.image.astype(np.int64) * labels + boxes.label for boxes in (detections, ground_truths)
     )
+    return *_rows_of_shared(dt_key, gt_key), *_rows_of_shared(gt_key, dt_key)
 
 
-def _group_boxes(boxes: Boxes, labels: int) -> tuple[Integers, Int64Array, Int64Array]:
-    """Return rows by image and class, the key of each group, and their starts."""
-    key = boxes.image.astype(np.int64) * labels + boxes.label
+def _rows_of_shared(key: Int64Array, other: Int64Array) -> tuple[Integers, Int64Array]:
+    """Return the rows whose key is among the others, by key, and the start of each group."""
     order = np.argsort(key, kind="stable").astype(np.int32)
-    key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    return order, key[first], np.append(first, len(order))
-
-
-def _rows_of_groups(
-    rows: Integers, start: Int64Array, groups: NDArray[np.intp]
-) -> tuple[Integers, Int64Array]:
-    """Return the rows of some groups, ascending, and the start of each."""
-    counts = np.diff(start)
-    mask = np.zeros(len(counts), np.bool_)
-    mask[groups] = True
-    begin = np.concatenate([[0], np.cumsum(counts[mask])]).astype(np.int64)
-    return rows[np.repeat(mask, counts)], begin
+    key, other = key[order], np.sort(other)
+    shared = np.searchsorted(other, key, "left") < np.searchsorted(other, key, "right")
+    start = np.flatnonzero(np.diff(key[shared], prepend=-1))
+    return order[shared], np.append(start, np.count_nonzero(shared)).astype(np.int64)
