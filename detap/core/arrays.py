@@ -28,6 +28,10 @@ class Boxes(NamedTuple):
     area: Floats  # area that selects the area range
     score: Floats  # empty for ground truths
 
+    def select(self, rows: NDArray[Any]) -> "Boxes":
+        """Return some rows."""
+        return Boxes._make(column[rows] if len(column) else column for column in self)
+
 
 class Pairs(NamedTuple):
     """Precomputed similarities of detections and ground truths, such as OKS or mask IoU."""

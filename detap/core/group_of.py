@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes, Scores
 from detap.core.match_table import AreaIouPair, MatchTable
-from detap.core.matching import accumulate, match_and_accumulate
+from detap.core.matching import accumulate, group_pairs, match_and_accumulate
 from detap.core.overlap import paired_overlaps
 from detap.core.params import MatchParams, inside_ranges
 
@@ -28,9 +28,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
-
-_COLUMNS = ("image", "label", "corners", "overlap_area", "area")
-"""Columns of ground truths."""
 
 
 def match_grouped(
@@ -54,7 +51,7 @@ def match_grouped(
     single = np.flatnonzero(~group)
     table = match_and_accumulate(
         detections,
-        ground_truths._replace(**{name: getattr(ground_truths, name)[single] for name in _COLUMNS}),
+        ground_truths.select(single),
         ignored=ignored[single],
         crowd=crowd[single],
         unmatchable=unmatchable[single],
@@ -162,16 +159,7 @@ class _Grouping:
 
     def _candidate_pairs(self) -> tuple[Rows, Rows]:
         """Return the group-detection pairs of equal image and class within max dets."""
-        keys = self._image_class_keys(self.ground_truths)[self.groups]
-        dt_rows = self.match_table.ranking.rows.astype(np.intp)
-        dt_rows = dt_rows[np.isin(self._image_class_keys(self.detections)[dt_rows], keys)]
-        dt_keys = self._image_class_keys(self.detections)[dt_rows]
-        order = np.argsort(dt_keys)
-        begin, end = (np.searchsorted(dt_keys[order], keys, side) for side in ("left", "right"))
-        group_index = np.repeat(np.arange(len(self.groups)), end - begin)
-        nth = np.arange(len(group_index)) - np.searchsorted(group_index, group_index)
-        return dt_rows[order[begin[group_index] + nth]], self.groups[group_index]
-
-    def _image_class_keys(self, boxes: Boxes) -> NDArray[np.int64]:
-        """Return image and class of each box as one integer."""
-        return boxes.image.astype(np.int64) * self.match_table.classes + boxes.label
+        rows = self.match_table.ranking.rows.astype(np.intp)
+        groups = self.ground_truths.select(self.groups)
+        start, truth = group_pairs(self.detections.select(rows), groups)
+        return np.repeat(rows, np.diff(start)), self.groups[truth]

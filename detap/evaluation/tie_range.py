@@ -463,5 +463,4 @@ def _reached(iou: Floats, protocol: Protocol) -> Flags:
 
 def _one_image(boxes: Boxes, rows: Rows) -> Boxes:
     """Return some rows as those of one image."""
-    columns = {name: column[rows] for name, column in boxes._asdict().items() if len(column)}
-    return boxes._replace(**columns)._replace(image=np.zeros(len(rows), np.int32))
+    return boxes.select(rows)._replace(image=np.zeros(len(rows), np.int32))
