@@ -79,14 +79,14 @@ def check(
     metrics: Metrics,
     baseline: Metrics | None = None,
     *,
-    intervals: Intervals | None = None,
-    values: Intervals | None = None,
+    intervals: Intervals | None = None,  # of drops from a baseline; without one, of the metrics
     min_ground_truths: int = 0,
 ) -> list[Gate]:
     """Check metrics against limits, in the order of the limits."""
     gates: list[Gate] = []
     against = None if baseline is None else _Against(baseline, intervals, min_ground_truths)
     full = metrics if baseline is None else metrics.with_missing(baseline)
+    values = intervals if baseline is None else None
     for limit in limits:
         if limit.kind not in CHANGES:
             gates += [_level(limit, name, metrics, values) for name in resolve(limit.name, metrics)]

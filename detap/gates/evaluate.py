@@ -4,7 +4,7 @@ A detector or a ranking is passed as a :class:`Subject`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import isnan, sqrt
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -98,36 +98,34 @@ def evaluate_gates(
         baseline_metrics = _baseline_metrics(
             baseline_report, config, metrics, baseline_metrics, record
         )
-    resampled = values = drops = None
+    resampled = intervals = None
     if config.detectable_drop is not None or (config.confidence is not None and baseline):
         resampled = current.resample(baseline, config)
     if config.confidence is not None and baseline is None:
-        values = current.intervals(config)
+        intervals = current.intervals(config)
     elif config.confidence is not None and resampled is not None:
-        drops = Intervals(config.confidence, resampled.interval)
-    check_drops = partial(
+        intervals = Intervals(config.confidence, resampled.interval)
+    check_limits = partial(
         check,
         metrics=metrics,
         baseline=baseline_metrics,
-        intervals=drops,
+        intervals=intervals,
         min_ground_truths=config.min_ground_truths,
     )
-    gates = check_drops(config.limits, values=values)
+    gates = check_limits(config.limits)
     check_direction(config.limits, metrics, config.option_names)
     power = None if resampled is None else power_analysis(gates, metrics, resampled, config)
-    results = GateResults(power=power, intervals={} if values is None else values.of_slices)
-    if not gates:
-        return results
     notes = underpowered_notes(power)
     if baseline_metrics is not None:
         names = config.option_names
-        hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_drops, names)
+        hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_limits, names)
         notes = [*hidden, *notes]
-    return replace(
-        results,
-        gates=tuple(gates),
-        notes=tuple(notes),
-        regressions=current.find_regressions(gates, baseline_metrics, baseline),
+    return GateResults(
+        tuple(gates),
+        tuple(notes),
+        current.find_regressions(gates, baseline_metrics, baseline),
+        power,
+        {} if intervals is None else intervals.of_slices,
     )
 
 
@@ -173,7 +171,7 @@ def _hidden_class_drops(
     gates: Sequence[Gate],
     metrics: Metrics,
     baseline: Metrics,
-    check_drops: Callable[[Sequence[Limit]], Sequence[Gate]],
+    check_limits: Callable[[Sequence[Limit]], Sequence[Gate]],
     option_names: OptionNames,
 ) -> Iterator[Note]:
     """Yield a warning about each gate on a mean that hides large drops of classes."""
@@ -184,7 +182,7 @@ def _hidden_class_drops(
         if gate.metric.in_rows or gate.failed:
             continue
         for drop in _class_drops(gate, metrics.of_slice(tag), baseline.of_slice(tag)):
-            checked = check_drops([Limit.of("drop", f"{drop.gate}={gate.limit}")])
+            checked = check_limits([Limit.of("drop", f"{drop.gate}={gate.limit}")])
             ungated = all((tag, one.metric.row) not in gated for one in checked)
             if checked and ungated and all(one.status == "failed" for one in checked):
                 drops.append(drop)
