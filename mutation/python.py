@@ -26,7 +26,7 @@ ENDLESS = {-24, 24, 152, 36, -9}  # much longer than the tests take, or out of m
 UNRUN = 255  # pytest itself gave up, which mutmut calls a timeout
 # `zip(..., strict=True)` guards against a later change: nothing that runs today depends on it.
 _STRICT = re.compile(r", (strict=\w+)?\s*(?=\))")
-QUICKLY = {"DETAP_HYPOTHESIS": "unshrunk", "DETAP_MUTATIONS": "400"}
+QUICKLY = {"DETAP_HYPOTHESIS": "unshrunk"}
 MUTMUT = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()"]
 CONFIGURATION = """[mutmut]
 source_paths=detap
