@@ -273,3 +273,10 @@ def test_a_split_of_roboflow_is_chosen(name: str, file: str, content: Any, tmp_p
         detap.read_ground_truth(tmp_path)
     truth = detap.read_ground_truth(tmp_path, split="val")
     assert truth.files[0].path == str(tmp_path / "valid" / file)
+
+
+@pytest.mark.parametrize("name", ["via", "labelme", "crowdhuman", "labelstudio"])
+def test_an_option_of_no_format_is_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(KINDS[name].content), "utf-8")
+    message = str(raised(TypeError, detap.read_ground_truth, tmp_path / "a.json", shape="bbox"))
+    assert "unexpected keyword argument 'shape'" in message
