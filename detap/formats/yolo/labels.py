@@ -100,22 +100,22 @@ class LabelReader(FolderReader):
     def _split_columns(self) -> None:
         """Take track ids and confidences off the rows; refuse other lengths, and a mixture."""
         rows, form = self.rows, self.form
-        track, confidence = _ends(rows, rows.flag, form)
-        unclear = self.predicted and set(rows.last[track].tolist()) in ({0}, {1}, {0, 1})
-        if unclear and not confidence.all():
-            # Polygons without confidence may end at the border of their image.
-            track, confidence = _ends(rows, np.zeros_like(rows.flag), form)
-            unclear = False
-        self.rows = rows.without_last(track)
-        counts = self.rows.counts - confidence
-        allowed = np.array([*map(form.allows, range(counts.max(initial=0) + 1))], np.bool_)
+        # Polygons without confidence may end at the border of their image, not with a track id.
+        for is_whole_last in (rows.flag, np.zeros_like(rows.flag)):
+            track, confidence = _ends(rows, is_whole_last, form)
+            self.rows = rows.without_last(track)
+            if not self.predicted:
+                self._refuse_keypoints()
+            counts = self.rows.counts - confidence
+            allowed = np.array([*map(form.allows, range(counts.max(initial=0) + 1))], np.bool_)
+            self.add_problems(
+                ~allowed[counts], lambda row: form.wrong_length(int(rows.counts[row])), form.hint
+            )
+            self.problems.raise_any()
+            unclear = self.predicted and set(rows.last[track].tolist()) in ({0}, {1}, {0, 1})
+            if confidence.all() or not unclear:
+                break
         self.tracks = int(np.count_nonzero(track))
-        if not self.predicted:
-            self._refuse_keypoints()
-        self.add_problems(
-            ~allowed[counts], lambda row: form.wrong_length(int(rows.counts[row])), form.hint
-        )
-        self.problems.raise_any()
         if self.predicted:
             self._split_scores(confidence, unclear=unclear)
             self._refuse_keypoints()
@@ -170,7 +170,7 @@ class LabelReader(FolderReader):
     def _refuse_keypoints(self) -> None:
         """Raise InputError if polygons may be keypoints: real polygons differ in length."""
         counts = np.flatnonzero(np.bincount(self.rows.counts)).tolist()
-        if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS) or not self._is_unknown_task:
+        if len(counts) != 1 or counts[0] in (len(BOX), 6, 7, CORNERS) or not self._is_unknown_task:
             return
         (count,) = counts
         remaining = count - len(BOX)
@@ -281,7 +281,9 @@ class LabelReader(FolderReader):
         wrong &= self.polygon
         count, polygons = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
         if count and too_many(count, polygons):
-            message = f"{count} of {polygons} rows of {9 + self.predicted} columns {fault}"
+            message = (
+                f"{count} of {polygons} rows of {9 + (self.score is not None)} columns {fault}"
+            )
             hint = (
                 "for polygons of four corners pass --task segment; for boxes with two keypoints "
                 "write `kpt_shape: [2, 2]` into data.yaml; for oriented boxes pass --task obb"
