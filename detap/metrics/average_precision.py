@@ -55,9 +55,10 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             means = result.average_precision[0, :, spec.area].copy()
             labels = np.flatnonzero(~np.isnan(means))
-            precision = result._interpolated.at(spec.area, spec.thresholds, labels)
-            # The values of a class are contiguous, as in mean_over_thresholds.
-            means[labels] = np.concatenate(precision, axis=1).mean(axis=1)
+            for part in np.array_split(labels, len(labels) // 1000 + 1):  # for less memory
+                precision = result._interpolated.at(spec.area, spec.thresholds, part)
+                # The values of a class are contiguous, as in mean_over_thresholds.
+                means[part] = np.concatenate(precision, axis=1).mean(axis=1)
             return means
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
@@ -73,8 +74,7 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            precision = result._interpolated.at(spec.area, spec.thresholds, labels)
-            return mean_of_defined(precision.transpose(0, 2, 1).ravel())
+            return result._interpolated.mean(spec.area, spec.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:

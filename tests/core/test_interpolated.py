@@ -1,9 +1,11 @@
-"""Interpolated precision stored without repetitions equals the dense array."""
+"""Interpolated precision stored without repetitions equals the dense array, values and means."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.core import interpolated
 from detap.core.curves import interpolated_precision
 from detap.core.interpolated import Interpolated
 from detap.core.params import SUMMINGS, MatchParams, Summing
@@ -60,6 +62,10 @@ def check(kept: Interpolated, dense: np.ndarray, some: np.ndarray) -> None:
         block = dense[rows, :, :, area]
         chosen = np.flatnonzero(some)
         assert_same_bits(kept.at(area, rows, chosen), block[:, :, some].swapaxes(1, 2), "at")
+        chosen = np.flatnonzero((kept.positives[area] > 0) & some)
+        defined = block[:, :, chosen].ravel()
+        expected = np.mean(defined) if defined.size else np.nan
+        assert_same_bits(kept.mean(area, rows, chosen), expected, "mean")
 
 
 @given(
@@ -86,3 +92,11 @@ def test_values_equal_the_dense_array(
     filled = dense.copy()  # of all areas, which come first
     filled[..., 0] = np.where(np.isnan(dense[..., 0]), of_class, dense[..., 0])
     assert_same_bits(kept.fill_undefined(of_class).dense()[..., 0], filled, "filled")
+
+
+@pytest.mark.parametrize("classes", [79, 1203, 2001])
+def test_means_in_blocks_equal_numpy_mean(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, dense = both(classes, classes, params_of(GRIDS["coco"], "pairwise", 3))
+    for block in (128, 5000, 1 << 20):
+        monkeypatch.setattr(interpolated, "_BLOCK", block)
+        check(kept, dense, np.ones(classes, np.bool_))

@@ -328,8 +328,8 @@ def test_most_changed_images_first_and_worse_before_better() -> None:
     some = [("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2)]
     truth = gt_table(**rows(*some, ("a", 1)), images=[*"abcd"])
     before, after = (
-        evaluate(truth, dt_table(**rows(*found), score=np.linspace(1, 0.9, len(found))), "voc2012")
-        for found in (some, [("a", 0), ("a", 1), ("b", 0), ("c", 0)])
+        evaluate(truth, dt_table(**rows(*hits), score=np.linspace(1, 0.9, len(hits))), "voc2012")
+        for hits in (some, [("a", 0), ("a", 1), ("b", 0), ("c", 0)])
     )
     images = as_dict(comparison_report(compare(before, after)))["images"]
     assert images["changed"] == 3
