@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -259,6 +260,22 @@ def test_detections_use_the_image_sizes_of_another_format(tmp_path: Path, detap:
         assert (
             "unknown size of image 'a', required for normalized boxes; pass --image-" in ended.err
         )
+
+
+def test_standard_input(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    gt = written(tmp_path, PLAIN, BOX)
+    lines = f"{SCORED}\na,dog,.5,.25,.5,.125,.375\na,dog,x,0,1,0,1\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    ended = detap("eval", "--gt", gt, "--dt", "-", "--area-ranges", "none")
+    assert f"<stdin>: line 3: Score 'x' is not a number; {DECIMAL}" in ended.err
+
+
+def test_urls() -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/oi/gt.csv", f"{PLAIN}\n{BOX}\na,dog,0,1,0,\n".encode())
+    with pytest.raises(InputError, match=r"^memory://oi/gt.csv: line 3: YMax '' is empty"):
+        read_ground_truth("memory://oi/gt.csv")
+    memory.store.clear()
 
 
 # --- bad input
