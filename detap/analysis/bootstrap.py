@@ -62,17 +62,22 @@ class Draws(NamedTuple):
         low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
         return snap(low, 0.0), snap(high, 0.0)
 
+    @property
+    def beyond(self) -> int:
+        """Number of differences at or beyond 0, on the side with fewer."""
+        drawn = self.drawn
+        return int(min(np.count_nonzero(drawn <= ROUNDING), np.count_nonzero(drawn >= -ROUNDING)))
+
     def p_value(self) -> float:
         """Return the two-sided p-value of a difference; NaN if no value is defined."""
         # Twice the tail a = (1 + number of resamples at or beyond 0) / (B + 1) (Davison and
         # Hinkley, Bootstrap Methods and Their Application, 1997, section 4.2), with the tail of
         # Student's t in place of the normal one, as for the interval: 1 - p is the level of the
         # interval that ends at 0 (Efron and Tibshirani, 1993, section 15.4).
-        values = self.drawn[~np.isnan(self.drawn)]
-        if not len(values):
+        defined = np.count_nonzero(~np.isnan(self.drawn))
+        if not defined:
             return nan
-        beyond = min(np.count_nonzero(values <= ROUNDING), np.count_nonzero(values >= -ROUNDING))
-        tail, count = (1 + int(beyond)) / (1 + len(values)), differing(self.left_out)
+        tail, count = (1 + self.beyond) / (1 + defined), differing(self.left_out)
         if count is None or 2 * tail >= 1:
             return min(1.0, 2 * tail)
         freedom = max(1, round(count))

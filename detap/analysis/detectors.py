@@ -146,15 +146,18 @@ class Detectors(Displayed):
             fewest = min(sum(one.counts.values()) for one in self.detectors)
             counts = {self.metric.name: fewest} if self.metric.metric.has_intervals else {}
             return interval_notes([self.metric.name], counts, min_ground_truths)
-        count = len(self.detectors)
-        enough = default_resamples(count, confidence)
-        if len(self.groups) > 1 or resamples >= enough:
-            return ()
-        message = (
-            f"{resamples} resamples may be too few for a significant difference between {count} "
-            f"detectors at the {100 * confidence:g}% level; use --resamples {enough}"
+        # Too few if the smallest p-value that they can have is not significant.
+        unresolved = sum(
+            pair.adjusted_p > 1 - confidence
+            and (self[pair.second].draws - self[pair.first].draws).beyond == 0
+            for pair in self.pairs
         )
-        return (Note("too-few-resamples", message),)
+        enough = max(default_resamples(len(self.detectors), confidence), 10 * resamples)
+        message = (
+            f"pairs of detectors differ in all of {resamples:,} resamples, but these are too few "
+            f"for significance at the {100 * confidence:g}% level; use --resamples {enough}"
+        )
+        return (Note("too-few-resamples", message, unresolved),) if unresolved else ()
 
 
 def default_resamples(count: int, confidence: float) -> int:
