@@ -131,7 +131,7 @@ def _below(path: str, scored: bool) -> dict[str, str]:
     if os.path.isfile(os.path.join(path, inside)):
         return {os.path.basename(os.path.abspath(path)): inside}
     with suppress(OSError), os.scandir(path) as entries:
-        names = sorted(entry.name for entry in entries if entry.name[0] != ".")
+        names = sorted(entry.name for entry in entries if entry.name[0] != "." and entry.is_dir())
         files = {name: os.path.join(name, inside) for name in names}
         return {n: f for n, f in files.items() if os.path.isfile(os.path.join(path, f))}
     return {}
