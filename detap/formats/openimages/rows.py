@@ -44,6 +44,11 @@ _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 FORM_SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
 FORM_LABELS = "ImageID,LabelName,Confidence"
+_NUMERIC: dict[str, tuple[str, ...]] = {
+    FORM: CORNERS,
+    FORM_SCORED: (_SCORE, *CORNERS),
+    FORM_LABELS: (_CONFIDENCE,),
+}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
@@ -94,8 +99,7 @@ class Rows(RowReader):
         self.sizes = GivenSizes.read(None, image_sizes, limits)
         low, high = (-_SLACK, 1 + _SLACK) if form == FORM else (-_FAR, _FAR)
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
-        scores = {FORM: (), FORM_SCORED: (_SCORE, *CORNERS), FORM_LABELS: (_CONFIDENCE,)}
-        self.numeric = scores[form] or CORNERS
+        self.numeric = _NUMERIC[form]
         self.columns: dict[str, int] = {}  # index by name
         self.width = 0
         self.scanner = Scanner([], len(self.numeric), self.low, self.high)
