@@ -40,6 +40,7 @@ from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import join_names, quote, suggest
 
 _LEAST, _MOST = 1000, 10_000  # bounds of the default number of resamples
+_LIMIT = 1_000_000  # of `--resamples`
 _SUFFIX = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$")  # also of a compressed file
 
 
@@ -153,11 +154,13 @@ class Detectors(Displayed):
             for pair in self.pairs
         )
         enough = max(default_resamples(len(self.detectors), confidence), 10 * resamples)
+        if not unresolved or enough > _LIMIT:
+            return ()
         message = (
             f"pairs of detectors differ in all of {resamples:,} resamples, but these are too few "
             f"for significance at the {100 * confidence:g}% level; use --resamples {enough}"
         )
-        return (Note("too-few-resamples", message, unresolved),) if unresolved else ()
+        return (Note("too-few-resamples", message, unresolved),)
 
 
 def default_resamples(count: int, confidence: float) -> int:

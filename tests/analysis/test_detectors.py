@@ -13,6 +13,7 @@ from detap.analysis.bootstrap import Draws, differing, draw_weights, leave_out, 
 from detap.analysis.comparison import compare as compare_two
 from detap.analysis.detectors import default_resamples, holm, letter_groups, name_of
 from detap.analysis.power import power_analysis
+from detap.gates.config import RESAMPLES as RESAMPLES_OF_COMMAND
 from detap.protocols import protocol
 from detap.report.sections.comparison import detectors_report
 from detap.tables.concat import align_classes
@@ -237,7 +238,9 @@ def test_detections_without_scores_are_ranked_by_f1() -> None:
     assert [detectors.letters(name) for name in detectors.names] == ["a", "b"]
 
 
-def test_few_ground_truths_or_resamples_are_noted_and_the_remedy_helps() -> None:
+def test_few_ground_truths_or_resamples_are_noted_and_the_remedy_helps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     few = compared(min_ground_truths=121)
     assert not few.groups
     assert [note.message for note in few.notes] == [
@@ -255,6 +258,11 @@ def test_few_ground_truths_or_resamples_are_noted_and_the_remedy_helps() -> None
         drawn = [one.draws.drawn for one in detectors.detectors]  # none differ significantly
         differ = [first - second for first, second in combinations(drawn, 2)]
         assert note.count == sum((d > 0).all() or (d < 0).all() for d in differ) > 0
+        for most, noted in ((enough, True), (enough - 1, False)):
+            monkeypatch.setattr(detap.analysis.detectors, "_LIMIT", most)
+            assert bool(detectors.notes) == noted
+        monkeypatch.undo()
+    assert RESAMPLES_OF_COMMAND[1] == detap.analysis.detectors._LIMIT
     detectors = compared(resamples=2000)
     assert detectors.notes == ()
     assert detectors.letters("good") != detectors.letters("poor")
