@@ -3,6 +3,8 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,27 +42,31 @@ def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, t
         names = [name.lower() for name in header]
         if any(names.count(name) != 1 for name in COLUMNS):
             raise FaultError(f"header is {','.join(header)[:60]!r}", _USAGE, "line 1")
+        columns = itemgetter(*(header[names.index(name)] for name in COLUMNS))
         for line, values in rows:
-            with problems.collected(f"line {line}"):
-                by_name = dict(zip(names, values.values(), strict=True))
-                name, size = by_name["image"], (_side(by_name, "width"), _side(by_name, "height"))
-                if not name:
-                    raise FaultError("image is empty", _USAGE)
-                if sizes.setdefault(stem_of(name), size) != size:
-                    message = f"image {name!r} has another size in an earlier line"
-                    raise FaultError(message, "use one size per image")
+            name, width, height = columns(values)
+            size = _side(width), _side(height)
+            message, hint = "", _USAGE
+            if not all(size):
+                title, text = ("height", height) if size[0] else ("width", width)
+                message = f"{title} is {text!r}, expected an integer above 0"
+            elif not name:
+                message = "image is empty"
+            elif sizes.setdefault(stem_of(name), size) != size:
+                message = f"image {name!r} has another size in an earlier line"
+                hint = "use one size per image"
+            if message:
+                problems.add_here(f"line {line}", message, hint)
         if not rows and not problems.count:
             raise FaultError("no images", _USAGE)
     problems.raise_any()
     return sizes
 
 
-def _side(values: Mapping[str, str], name: str) -> int:
-    """Return the width or height in a row."""
-    text = values[name]
-    if not _WHOLE_NUMBER.fullmatch(text) or not int(text):
-        raise FaultError(f"{name} is {text!r}, expected an integer above 0", _USAGE)
-    return int(text)
+@lru_cache
+def _side(text: str) -> int:
+    """Return a width or height, 0 if it is not a whole number."""
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else 0
 
 
 def sizes_of(images: Sequence[object], table: Mapping[Any, Sequence[float]]) -> Floats:

@@ -27,12 +27,13 @@ def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     try:
         for record in reader:
             values = [value.strip() for value in record]
-            expected = expected or len(values) * any(values)
-            if any(values) and len(values) != expected:
-                message = f"{has_columns(len(values))}, expected {expected}"
-                problems.add_here(f"line {line}", message, "write as many as the header has")
-            elif any(values):
-                yield line, values
+            if any(values):
+                expected = expected or len(values)
+                if len(values) == expected:
+                    yield line, values
+                else:
+                    message = f"{has_columns(len(values))}, expected {expected}"
+                    problems.add_here(f"line {line}", message, "write as many as the header has")
             line = reader.line_num + 1
     except csv.Error as error:
         problems.add_here(f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")

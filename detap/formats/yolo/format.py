@@ -201,6 +201,9 @@ def read_detections(
     rows = reader.rows
     if not names.names:
         check_numbered(path, ground_truth, rows.names)
+    known_paths = {source.path for source in ground_truth.files} | {TRUTH}
+    if ground_truth.format == "yolo" and str(image_sizes) in known_paths:
+        image_sizes = None  # the ground truth has the sizes of this file
     given = GivenSizes.read(image_size, image_sizes, limits)
     size, missing_files = _sizes_of_rows(reader, ground_truth, given)
     box, score, order_notes = box_and_score(reader, ground_truth, size, columns)
@@ -214,7 +217,6 @@ def read_detections(
         label=rows.name,
         score=score,
     )
-    known_paths = {source.path for source in ground_truth.files} | {TRUTH}
     sources = (*names.source(), *given.source)
     new_sources = (source for source in sources if source.path not in known_paths)
     repeated = (
