@@ -82,9 +82,6 @@ def _file_digest(path: str, before: os.stat_result | None = None) -> str:
         if before is not None:
             check_same(path, before, os.fstat(file.fileno()))
         try:
-            digest = _of_file(file)
+            return _of_file(file)
         except OSError as error:
             refuse_os_error(path, error)
-        if before is not None:
-            check_same(path, before, os.fstat(file.fileno()))
-        return digest

@@ -136,16 +136,12 @@ def _errors_of(url: str) -> Iterator[None]:
         _refuse(url, error)
 
 
-def _is_absence(cause: BaseException) -> bool:
-    """Return False for HTTP errors other than 404 and 410, which fsspec mixes up."""
-    of_http = type(cause).__module__.startswith("aiohttp")
-    return not of_http or getattr(cause, "status", None) in (404, 410)
-
-
 def _refuse(url: str, error: BaseException) -> NoReturn:
     cause = error.__cause__
-    if isinstance(error, FileNotFoundError) and cause is not None and not _is_absence(cause):
-        error = cause
+    if isinstance(error, FileNotFoundError) and cause is not None:
+        of_http = type(cause).__module__.startswith("aiohttp")
+        if of_http and getattr(cause, "status", None) not in (404, 410):
+            error = cause  # fsspec raises it for all statuses
     text = " ".join(str(error).replace(url, shown(url)).split())
     _, _, query = url.partition("?")
     if query:

@@ -119,7 +119,7 @@ class Stream:
         if self._head == GZIP_MAGIC:
             compressed = self._head + source.read(self.limits.file_bytes)
             self.size = len(compressed)
-            self._gzip = gzip_file(io.BytesIO(compressed))
+            self._gzip = gzip.GzipFile(fileobj=io.BytesIO(compressed), mode="rb")
 
     def _start_remote(self) -> None:
         self._remote = RemoteFile(self.path, hashed=self.limits.digests)
@@ -128,7 +128,7 @@ class Stream:
         if self.size > self.limits.file_bytes:
             self._too_large()
         if self._file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
-            self._gzip = gzip_file(self._file)
+            self._gzip = gzip.GzipFile(fileobj=self._file, mode="rb")
 
     def _start_file(self) -> None:
         self.descriptor = open_regular(self.path)
@@ -140,7 +140,7 @@ class Stream:
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         if magic == GZIP_MAGIC:
             self._file = os.fdopen(self.descriptor, "rb", buffering=_BLOCK)
-            self._gzip = gzip_file(self._file)
+            self._gzip = gzip.GzipFile(fileobj=self._file, mode="rb")
             self.descriptor = -1
 
     def read(self, count: int = _BLOCK) -> bytes:
@@ -234,11 +234,6 @@ def check_same(path: str, first: os.stat_result, last: os.stat_result) -> None:
     versions = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (first, last)]
     if versions[0] != versions[1]:
         refuse(path, "changed while it was being read", "retry when it is complete")
-
-
-def gzip_file(compressed: BinaryIO) -> BinaryIO:
-    """Return the decompressed content as a stream."""
-    return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
 
 
 def read_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:

@@ -31,10 +31,13 @@ def check_target(path: str, inputs: Iterable[str] = (), read: Iterable[SourceFil
     if _standard_stream(status) is not None or stat.S_ISCHR(status.st_mode):
         return
     if not stat.S_ISREG(status.st_mode):
-        raise OutputError(f"{escape(path)}: cannot write a report to {_kind(status.st_mode)}")
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(status.st_mode), "a block device")
+        raise OutputError(f"{escape(path)}: cannot write a report to {kind}")
     for source in (*inputs, *_candidates(path, status, read)):
-        if _same(status, source):
-            raise OutputError(f"{escape(path)}: is an input; use another name for the report")
+        with suppress(OSError, ValueError):
+            if os.path.samestat(os.stat(source), status):
+                raise OutputError(f"{escape(path)}: is an input; use another name for the report")
     _check_folder(os.path.realpath(path))
 
 
@@ -160,18 +163,6 @@ def _candidates(path: str, status: os.stat_result, read: Iterable[SourceFile]) -
                         yield entry.path
 
 
-def _same(status: os.stat_result, source: str) -> bool:
-    try:
-        return os.path.samestat(os.stat(source), status)
-    except (OSError, ValueError):
-        return False
-
-
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
-    return next((name for test, name in kinds if test(mode)), "a block device")
-
-
 def _write_all(stream: int, data: Iterable[bytes | memoryview]) -> None:
     for chunk in data:
         remaining = memoryview(chunk)
@@ -199,12 +190,7 @@ def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result 
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Sync the folder, so that the rename is durable, if the system can."""
-    with suppress(OSError):
+    with suppress(OSError):  # the rename is durable, if the system can sync a folder
         stream = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(stream)
