@@ -111,7 +111,10 @@ def matching_formats(path: str) -> list[str]:
         plain = [line.name for line in by_suffix if not line.fits]
         return plain[:1] or [line.name for line in by_suffix[:1]]
     fitting = [line.name for line in by_suffix if line.fits == "files" and _fits(line, path)]
-    return fitting or [line.name for line in by_suffix or _by_head(path) if not line.fits][:1]
+    if not by_suffix:
+        data = head(path, _HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
+        by_suffix = [line for line in FORMATS.lines.values() if data.startswith(line.heads)]
+    return fitting or [line.name for line in by_suffix if not line.fits][:1]
 
 
 def _fits(line: Line, path: str) -> bool:
@@ -135,7 +138,10 @@ def _matching_folder_formats(path: str) -> list[str]:
         for line in FORMATS.lines.values()
         if line.fits
         and line.folders
-        and ("annotations" not in folders or _has_inside(line, path))
+        and (
+            "annotations" not in folders
+            or (line.inside and os.path.isdir(os.path.join(path, line.inside)))
+        )
         and (folders or any(name.endswith(line.suffixes) for name in names))
         and _fits(line, path)
     ]
@@ -147,12 +153,11 @@ def _matching_folder_formats(path: str) -> list[str]:
     if of_files:
         return [*fitting, *of_files]
     plain = _plain_format(names, folders)
-    return [*fitting, plain.name] if _is_possible(plain, fitting, names) else fitting
-
-
-def _has_inside(line: Line, path: str) -> bool:
-    """Return True if a folder has the one in which a format's text files may be."""
-    return bool(line.inside) and os.path.isdir(os.path.join(path, line.inside))
+    # Only its first suffix counts: a text file in a folder of other files may list the classes.
+    suffixes = tuple(suffix for name in fitting for suffix in FORMATS.lines[name].suffixes)
+    count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
+    half = 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))
+    return [*fitting, plain.name] if half or not fitting else fitting
 
 
 def _has_subsets(line: Line, path: str) -> bool:
@@ -178,14 +183,6 @@ def _formats_of_files(path: str, names: list[str]) -> list[str]:
     return [name for name in FORMATS if name in matches]
 
 
-def _is_possible(plain: Line, fitting: list[str], names: list[str]) -> bool:
-    """Return True if no format fits, or `plain` has half as many files."""
-    # Only its first suffix counts: a text file in a folder of other files may list the classes.
-    suffixes = tuple(suffix for name in fitting for suffix in FORMATS.lines[name].suffixes)
-    count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
-    return not fitting or 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))
-
-
 def _plain_format(names: list[str], folders: set[str]) -> Line:
     """Return the first folder format, or file format if only its files are present."""
     plain = [line for line in FORMATS.lines.values() if not line.fits]
@@ -207,10 +204,3 @@ def _entries(path: str) -> tuple[list[str], set[str]]:
             elif entry.name[0] != ".":
                 names.append(entry.name)
     return names, {name for name in folders if name[0] != "."}
-
-
-def _by_head(path: str) -> list[Line]:
-    """Return the formats with the first bytes of a file."""
-    data = head(path, _HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
-    lines = FORMATS.lines.values()
-    return [line for line in lines if line.heads and data.startswith(line.heads)]

@@ -28,7 +28,6 @@ from detap.formats.shapes.values import (
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Floats, Name, encode_boxes
-from detap.tables.notes import Rows
 from detap.text_input import join_names
 
 _IMAGES = ("image_id", "image", "filename")  # keys of an image's name
@@ -171,17 +170,16 @@ class Predictions(OutputOfModel):
                 message = f"boxes are relative to images of unknown size: {names}"
                 raise InputError(Problem(self.path, "", message, "pass --image-sizes FILE"))
             objects.boxes[rows] *= np.hstack([sizes, sizes])
-        return self._as_corners(objects, centered) if len(centered) else objects
-
-    def _as_corners(self, objects: Objects, rows: Rows) -> Objects:
-        """Convert the rows of center, width and height, with their own areas."""
+        if not len(centered):
+            return objects
+        # To corners, but with the areas of width and height.
         boxes = objects.boxes
-        boxes[rows, :2] -= boxes[rows, 2:] / 2
+        boxes[centered, :2] -= boxes[centered, 2:] / 2
         # Divided and multiplied, pixels differ in the last bits, and an IoU may be a threshold.
-        corners, areas = encode_boxes(np.round(boxes[rows], _DECIMALS), "xywh")
-        boxes[rows] = corners
+        corners, areas = encode_boxes(np.round(boxes[centered], _DECIMALS), "xywh")
+        boxes[centered] = corners
         box_area = encode_boxes(boxes, "xyxy")[1]
-        box_area[rows] = areas
+        box_area[centered] = areas
         return objects._replace(box_area=box_area)
 
     def _sizes(self, images: Sequence[Name]) -> Floats:
