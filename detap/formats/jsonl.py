@@ -1,7 +1,6 @@
 """JSON Lines as in Hugging Face datasets: COCO's keys, one image per line, its boxes in lists."""
 
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,8 +21,7 @@ from detap.formats.coco.format import goes_by_names
 from detap.formats.coco.records import (
     Columns,
     Record,
-    Values,
-    area_of,
+    check_area,
     check_text,
     identifier_of,
     required,
@@ -192,7 +190,10 @@ class Lines:
         rows = []
         for index, item in enumerate(_objects(required(record, "objects"))):
             try:
-                rows.append((_values(item), self.attributes.values(item.get)))
+                given = {name: value for name, value in item.items() if value is not None}
+                check_area(given)
+                row = values_of(given, _COLUMNS, "xywh", ("category", "bbox"))
+                rows.append((row, self.attributes.values(item.get)))
             except FaultError as wrong:
                 raise FaultError(f"objects[{index}]: {wrong.message}", wrong.hint) from None
         self.lines.append(values)
@@ -239,13 +240,6 @@ class Lines:
             self.problems.add_rows(scored, self.located, message, hint)
             self.score = np.zeros(len(self.area))
         self.flags = {name: objects.take(name) == 1 for name in FLAGS}
-
-
-def _values(item: Mapping[str, Any]) -> Values:
-    """Return the values of an object; null is no value."""
-    record = {name: value for name, value in item.items() if value is not None}
-    area_of(record, 1.0, math.nan)
-    return values_of(record, _COLUMNS, "xywh", ("category", "bbox"))
 
 
 def image_of(record: Record) -> Name:

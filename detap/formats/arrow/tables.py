@@ -3,7 +3,6 @@
 The same data as a COCO file gives bit-identical tables.
 """
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,8 +32,8 @@ from detap.formats.coco.columns import TruthColumns, detections_of, image_sizes
 from detap.formats.coco.id_mapping import check_images
 from detap.formats.coco.records import (
     Record,
-    area_of,
     box_of,
+    check_area,
     flag_of,
     identifier_of,
     no_common_id,
@@ -327,7 +326,7 @@ def _check(record: Record, shape: Shape) -> None:
             hint = "use numbers that float64 represents exactly, such as integers below 2^53"
             raise FaultError(f"{name} is {short_json(value)}, beyond 2^53", hint)
     box_of({BOX: box}, shape.box_format)
-    area_of(given, math.nan, math.nan)
+    check_area(given)
     for name in FLAGS:
         if name in given:
             flag_of(given, name)
@@ -409,9 +408,16 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, li
     if not table.shape.id_column or (has_both and names_decide):
         column, known = "category", truth.classes
     codes = table.codes[column]
-    _check_type(table, column, codes, known)
+    if codes.number and (ending := other_type(next(iter(codes.number)), known)):
+        name = short_json(next(iter(codes.number)))
+        table.problems.add_here("", f"{column} {name} is not in the ground truth{ending}")
     if has_both and column == "category_id":
-        _check_names(table, table.category_names(), truth)
+        expected = dict(zip(truth.class_ids, truth.classes, strict=True))
+        for identifier, name in table.category_names().items():
+            true_name = expected.get(identifier, name)
+            if true_name not in (name, distinct_name(name, identifier)):
+                message = other_name(identifier, name, true_name)
+                table.problems.add_here("", message, "use the ground truth's category ids or names")
     unknown = sorted(codes.number.keys() - set(known), key=codes.number.__getitem__)
     if column == "category" and unknown and len(unknown) == len(codes.number) and not as_is:
         table.problems.instead(
@@ -420,20 +426,3 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, li
             or f"use the ground truth's names, or pass {INSIST}",
         )
     return _indexed(codes, (*known, *unknown)), unknown
-
-
-def _check_names(table: Table, names: dict[Name, str], truth: GroundTruth) -> None:
-    """Report categories with another name than in the ground truth."""
-    expected = dict(zip(truth.class_ids, truth.classes, strict=True))
-    for identifier, name in names.items():
-        true_name = expected.get(identifier, name)
-        if true_name not in (name, distinct_name(name, identifier)):
-            message = other_name(identifier, name, true_name)
-            table.problems.add_here("", message, "use the ground truth's category ids or names")
-
-
-def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) -> None:
-    """Report strings if the ground truth has numbers, or the reverse."""
-    if codes.number and (ending := other_type(next(iter(codes.number)), known)):
-        name = short_json(next(iter(codes.number)))
-        table.problems.add_here("", f"{column} {name} is not in the ground truth{ending}")

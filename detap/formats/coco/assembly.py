@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -109,16 +110,12 @@ class Source(RowReader):
 
 def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
     """Raise InputError if the detections are the ground-truth file."""
+    text = os.fspath(path)
     for source in truth.files:
-        try:
-            text = os.fspath(path)
-            same = STDIN not in (text, source.path) and (
-                text == source.path or os.path.samefile(text, source.path)
-            )
-        except (OSError, ValueError):
-            continue  # the reader reports it
-        if same:
-            raise InputError(Problem(shown(path), "", "this is the ground-truth file", hint))
+        with suppress(OSError, ValueError):  # the reader reports it
+            same = text == source.path or os.path.samefile(text, source.path)
+            if same and STDIN not in (text, source.path):
+                raise InputError(Problem(shown(path), "", "this is the ground-truth file", hint))
 
 
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:

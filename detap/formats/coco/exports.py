@@ -17,7 +17,7 @@ from detap.formats.coco.columns import TruthColumns, only_texts
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
 from detap.tables.columns import indices_in
-from detap.tables.detection import Floats, GroundTruth, Name
+from detap.tables.detection import GroundTruth, Name
 from detap.text_input import quote
 
 _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
@@ -84,7 +84,7 @@ def _parent_of(categories: Iterable[Any]) -> str | None:
 
 
 def _turned(table: GroundTruth, file: TruthFile, path: str, shapes: str) -> GroundTruth:
-    """Replace boxes by their bounding boxes when rotated by degrees."""
+    """Replace boxes by their bounding boxes when rotated by degrees about their centers."""
     rows = sorted(file.rotated)
     if shapes != "bbox":
         degrees = f"attributes.rotation {file.rotated[rows[0]]:g}"
@@ -92,21 +92,17 @@ def _turned(table: GroundTruth, file: TruthFile, path: str, shapes: str) -> Grou
         raise InputError(Problem(shown(path), file.location(rows[0]), message, _HINT))
     corners, box_area = table.corners.copy(), table.box_area.copy()
     angles = np.radians([file.rotated[row] for row in rows])
+    cos, sin = np.abs(np.cos(angles)), np.abs(np.sin(angles))
+    low, high = corners[rows, :2], corners[rows, 2:]
     with np.errstate(over="ignore", invalid="ignore"):
-        corners[rows], box_area[rows] = _bounds(corners[rows], angles)
+        width, height = (high - low).T
+        half = np.stack((width * cos + height * sin, width * sin + height * cos), axis=1) / 2
+        center = (low + high) / 2
+        corners[rows] = np.hstack((center - half, center + half))
+        box_area[rows] = 4 * half.prod(axis=1)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))
     if len(wrong):
         where = shown(path), file.location(rows[wrong[0]])
         message = "the area of the bounding box overflows"
         raise InputError(Problem(*where, message, "correct the box"))
     return replace(table, corners=corners, box_area=box_area)
-
-
-def _bounds(corners: Floats, angles: Floats) -> tuple[Floats, Floats]:
-    """Return the bounding boxes of boxes (N, 4) rotated about their centers, and their areas."""
-    cos, sin = np.abs(np.cos(angles)), np.abs(np.sin(angles))
-    low, high = corners[:, :2], corners[:, 2:]
-    width, height = (high - low).T
-    half = np.stack((width * cos + height * sin, width * sin + height * cos), axis=1) / 2
-    center = (low + high) / 2
-    return np.hstack((center - half, center + half)), 4 * half.prod(axis=1)

@@ -151,11 +151,8 @@ def _number_in(name: Name) -> int:
 
 def _indices_by_number(names: ImageNames) -> dict[Name, int]:
     """Return the image index of each number that is the stem of one image only."""
-    numbers = {
-        index: int(stem)
-        for index, stem in enumerate(map(stem_of, names.names))
-        if is_whole(stem) and len(stem) <= _MAX_DIGITS
-    }
+    stems = map(_number_in, map(stem_of, names.names))
+    numbers = {index: number for index, number in enumerate(stems) if number >= 0}
     counts = Counter(numbers.values())
     return {number: index for index, number in numbers.items() if counts[number] == 1}
 
@@ -387,7 +384,12 @@ def match_by_name(
 ) -> tuple[Detections, tuple[Note, ...]]:
     """Match categories to a ground truth that has class names instead of ids."""
     ids = columns.class_ids
-    _check_listed(truth, mapping, ids)
+    known = dict(zip(truth.class_ids, truth.classes, strict=True))
+    for identifier in ids:
+        name, expected = mapping.listed.get(identifier), known.get(identifier)
+        comparable = isinstance(identifier, str) and None not in (name, expected)
+        if comparable and expected not in (name, distinct_name(str(name), identifier)):
+            raise mapping.error(other_name(identifier, name, expected), _SAME_CATEGORIES)
     numbers = [name for name in ids if isinstance(name, int) and name not in mapping.listed]
     names = {name: mapping.listed.get(name, name) for name in ids if name not in numbers}
     notes: tuple[Note, ...] = ()
@@ -398,16 +400,6 @@ def match_by_name(
             message = f"category_id {first} is the first name of {mapping.names.file}"
             notes = (Note("categories-counted", message, len(numbers), severity="info"),)
     return _with_labels(columns, truth, [str(names[name]) for name in ids]), notes
-
-
-def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Name]) -> None:
-    """Raise InputError for a string id of another name than in the ground truth."""
-    names = dict(zip(truth.class_ids, truth.classes, strict=True))
-    for identifier in ids:
-        name, expected = mapping.listed.get(identifier), names.get(identifier)
-        comparable = isinstance(identifier, str) and None not in (name, expected)
-        if comparable and expected not in (name, distinct_name(str(name), identifier)):
-            raise mapping.error(other_name(identifier, name, expected), _SAME_CATEGORIES)
 
 
 def _with_labels(columns: Detections, truth: GroundTruth, names: Sequence[str]) -> Detections:

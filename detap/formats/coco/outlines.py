@@ -1,7 +1,6 @@
 """Segmentations and keypoints of COCO records, decoded by `_spans.pyx`."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -198,8 +197,3 @@ class KeypointLists(_Points):
         points[self._pairs, :, :2] = self._values[of_pairs].reshape(-1, count, 2)
         points[~self._pairs] = self._values[~of_pairs].reshape(-1, count, 3)
         return points
-
-
-def joined_keypoints(lists: Sequence[KeypointLists]) -> Floats:
-    """Return the keypoints of several keys, one key after the other, (N, P, 3)."""
-    return np.concatenate([of_key.array() for of_key in lists], axis=1)

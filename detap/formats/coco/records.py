@@ -102,14 +102,11 @@ def size_of(value: Any) -> float:
     return math.nan
 
 
-def area_of(record: Record, width: float, height: float) -> float:
-    """Return the annotated area or that of the box; negative only for a box of negative size."""
-    if "area" not in record:
-        return width * height
-    area = number_of("area", record["area"])
-    if area < 0 and area != width * height:
+def check_area(record: Record, box_area: float = math.nan) -> None:
+    """Raise FaultError for a negative area, other than that of a box of negative size."""
+    area = number_of("area", record.get("area", 0))
+    if area < 0 and area != box_area:
         raise FaultError(f"area is {short_json(record['area'])}, expected a number >= 0")
-    return area
 
 
 def no_common_id(key: str, ids: Sequence[Name], known: Sequence[Name]) -> str:
@@ -148,7 +145,6 @@ def other_type(name: Name, known: Sequence[Name]) -> str:
 
 LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}
 """Keys of the category lists in image records."""
-
 
 Values = Mapping[str, Any]
 Columns = Sequence[tuple[str | tuple[str, ...], str]]
@@ -196,7 +192,9 @@ def annotation_values(
     if "bbox" not in keys and has_no_box(record):
         record.pop("bbox", None)
     values = values_of(record, columns, boxes, keys)
-    area_of(record, *_sides(values.get("bbox"), boxes))
+    x, y, width, height = values.get("bbox", (math.nan,) * 4)
+    sides = (width - x, height - y) if boxes == "xyxy" else (width, height)
+    check_area(record, math.prod(sides))
     return values
 
 
@@ -243,22 +241,11 @@ def attribute_column(name: str) -> str:
     return f"\0{name}"
 
 
-def _sides(box: Any, boxes: str) -> tuple[float, float]:
-    if box is None:
-        return float("nan"), float("nan")
-    x, y, width, height = box
-    return (width - x, height - y) if boxes == "xyxy" else (width, height)
-
-
 def _span(record: Record, key: str) -> bytes:
     if key not in record:
         hint = "add it, or use --iou-type bbox" if "bbox" in record else "add it"
         raise FaultError(f"{key} is missing", hint)
     return json.dumps(record[key]).encode()
-
-
-def _score(record: Record, key: str) -> float:
-    return score_of(record[key], key)
 
 
 def _count(record: Record, key: str) -> float:
@@ -271,7 +258,7 @@ def _count(record: Record, key: str) -> float:
 _READERS: Mapping[str, Callable[[Record, str], Any]] = {
     "key": identifier_of,
     "number": lambda record, key: size_of(record[key]),
-    "score": _score,
+    "score": lambda record, key: score_of(record[key], key),
     "area": lambda record, key: number_of(key, record[key]),
     "count": _count,
     "flag": flag_of,

@@ -23,7 +23,6 @@ from detap.formats.coco.outlines import (
     KeypointLists,
     Quadrilaterals,
     SegmentationLists,
-    joined_keypoints,
 )
 from detap.formats.coco.records import (
     Columns,
@@ -186,7 +185,7 @@ class ResultsFile:
         if class_names is not class_ids:
             notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
         limits, images = self._limits, (image.rows, image.names)
-        where = self._where
+        where = self._records.location
         extra = check_images(image_index, images, truth, problems, limits=limits, location=where)
         self._check_category_types(label, class_names)
         problems.raise_any()
@@ -205,7 +204,7 @@ class ResultsFile:
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         points = None
         if self.keypoints:
-            points = joined_keypoints([self._keypoints[key] for key in self.keypoints])
+            points = np.concatenate([self._keypoints[k].array() for k in self.keypoints], axis=1)
         unlabeled: Flags = np.zeros(len(score), np.bool_)
         if self._drops_unlabeled and points is not None:
             unlabeled = ~np.any(points[:, :, 2] > 0, axis=1)
@@ -240,7 +239,7 @@ class ResultsFile:
             message = f"{self._score_key} missing; using score"
             missing = int(np.isnan(of_key).sum())
             notes = nonzero_notes(Note("missing-score-key", message, missing, severity="info"))
-        check_scores(score, lambda row: (self.problems.file, self._where(row)))
+        check_scores(score, lambda row: (self.problems.file, self._records.location(row)))
         return score, notes
 
     def location(self, row: int) -> str:
@@ -289,9 +288,6 @@ class ResultsFile:
             first = low + (high - low) / 2 if self.boxes == "cxcywh" else low
             box[rows] = np.hstack([first, high if self.boxes == "xyxy" else high - low])
 
-    def _where(self, row: int) -> str:
-        return self._records.location(row)
-
     def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
         if not known:
             return
@@ -301,7 +297,7 @@ class ResultsFile:
         wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
         for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
             self.problems.add_here(
-                self._where(row),
+                self._records.location(row),
                 f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
                 "ground truth",
             )

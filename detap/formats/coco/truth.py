@@ -16,7 +16,7 @@ from detap.formats.coco.columns import (
     listed_values,
     pairs_of_lists,
 )
-from detap.formats.coco.outlines import KeypointLists, SegmentationLists, joined_keypoints
+from detap.formats.coco.outlines import KeypointLists, SegmentationLists
 from detap.formats.coco.records import (
     FLAGS,
     LISTS,
@@ -246,7 +246,7 @@ class TruthFile:
         shapes: dict[str, Any] = {}
         if self._keypoints:
             sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
-            points = joined_keypoints(self._keypoints)
+            points = np.concatenate([of_key.array() for of_key in self._keypoints], axis=1)
             labeled = (points[:, :, 2] > 0).sum(axis=1)
             if self._counted:
                 numbers = fields.take("num_keypoints")
