@@ -179,32 +179,32 @@ cdef class Fields:
         required: Sequence[tuple[str, ...]] = (), bint xyxy=False,
         only_boxless: Sequence[str] = (),
     ):
+        cdef Column_ *column
+        cdef bytes word
         self.names, self.kept_keys = [], []
         self.most = (<size_t>-1) >> 1
         self.xyxy = xyxy
         names_open(&self.words)
         for keys, kind in columns:
-            self._add(keys if isinstance(keys, tuple) else (keys,), KINDS[kind])
+            column = &self.columns[self.size]
+            column.kind = KINDS[kind]
+            column.width = 32 if column.kind == BOX else 8
+            if column.kind == BOX:
+                self.box = 1 << self.size
+            keys = keys if isinstance(keys, tuple) else (keys,)
+            for key in keys:
+                word = key.encode()
+                self.kept_keys.append(word)
+                self.key_names[self.key_count] = Key(word, len(word), self.size)
+                self.key_count += 1
+            self.names.append(keys[0])
+            self.size += 1
         for names in required:
             for name in names:
                 self.required[self.required_count] |= 1 << self.field(name)
             self.required_count += 1
         for name in only_boxless:
             self.only_boxless |= 1 << self.field(name)
-
-    def _add(self, tuple keys: tuple[str, ...], int kind) -> None:
-        cdef Column_ *column = &self.columns[self.size]
-        cdef bytes word
-        column.kind, column.width = <Kind>kind, 32 if kind == BOX else 8
-        for key in keys:
-            word = key.encode()
-            self.kept_keys.append(word)
-            self.key_names[self.key_count] = Key(word, len(word), self.size)
-            self.key_count += 1
-        self.names.append(keys[0])
-        if kind == BOX:
-            self.box = 1 << self.size
-        self.size += 1
 
     def __dealloc__(self):
         cdef int i

@@ -61,12 +61,6 @@ cdef inline Bytes skip_space(Bytes p) noexcept nogil:
     return p
 
 
-cdef inline Bytes _skip_wide(Cursor *cursor, Bytes p) noexcept nogil:
-    """Skip one multi-byte character."""
-    cdef Bytes behind = skip_character(p, cursor.end)
-    return behind if behind != NULL else fail(cursor, p)
-
-
 cdef inline bint _is_hex(uint8_t c) noexcept nogil:
     return is_digit(c) or c'a' <= c | 32 <= c'f'
 
@@ -85,6 +79,7 @@ cdef inline Bytes _skip_escape(Cursor *cursor, Bytes p) noexcept nogil:
 cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept nogil:
     """Skip a string; `p` is at its quote. Sets `escapes` if it has any."""
     cdef uint64_t x, quote, slash, special
+    cdef Bytes behind
     escapes[0] = False
     p += 1
     while True:
@@ -105,7 +100,8 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
             escapes[0] = True
             p = _skip_escape(cursor, p)
         elif p[0] >= 0x80:
-            p = _skip_wide(cursor, p)
+            behind = skip_character(p, cursor.end)
+            p = behind if behind != NULL else fail(cursor, p)
         else:
             return fail(cursor, p)
         if p == NULL:
