@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import compress
 from typing import Any
@@ -453,15 +453,6 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(lines.images, set(lines.classes))
 
 
-def _records(truth: GroundTruth) -> Iterator[Record]:
-    """Yield the lines of the files, from reading them again."""
-    for source in truth.files:
-        if source.path.lower().endswith(_SUFFIXES):  # else a list of names
-            for line in read_bytes(source.path).decode("utf-8-sig").split("\n"):
-                if line.strip():
-                    yield json.loads(line, parse_int=integer)
-
-
 class JsonLines(Format):
     """An image per line, with its objects."""
 
@@ -473,9 +464,15 @@ class JsonLines(Format):
     placeholder = staticmethod(placeholder_ground_truth)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-        """Return the value of a key of the images' lines."""
-        records = _records(ground_truth)
-        return {image_of(line): line[name] for line in records if line.get(name) is not None}
+        """Return the value of a key of the images' lines, from reading them again."""
+        values = {}
+        for source in ground_truth.files:
+            if source.path.lower().endswith(_SUFFIXES):  # else a list of names
+                for line in read_bytes(source.path).decode("utf-8-sig").split("\n"):
+                    record = json.loads(line, parse_int=integer) if line.strip() else {}
+                    if record.get(name) is not None:
+                        values[image_of(record)] = record[name]
+        return values
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
         """Return the ``file_name`` of each image that has one."""
