@@ -141,19 +141,14 @@ def read_tables(
     gt_paths, dt_paths = _paths_of(ground_truth, GroundTruth), _paths_of(detections, Detections)
     gt_format: Format | None
     if isinstance(ground_truth, GroundTruth):
-        gt_format = FORMATS.get(ground_truth.format)
+        gt_format, default = FORMATS.get(ground_truth.format), default_protocol(ground_truth)
     else:
         gt_format = format_named(format) if format else detect_format(gt_paths[0], *dt_paths[:1])
+        default = gt_format.default_protocol(gt_paths[0], options)
     dt_formats = [_detections_format(dt_paths[0], gt_format, format)] if dt_paths else []
     check_options(options, [gt_format] if gt_paths and gt_format else [], dt_formats)
-    if isinstance(ground_truth, GroundTruth):
-        default = default_protocol(ground_truth)
-    else:
-        assert gt_format is not None
-        default = gt_format.default_protocol(gt_paths[0], options)
     notes: tuple[Note, ...] = ()
-    if protocol is None and gt_paths and dt_paths:
-        assert gt_format is not None
+    if protocol is None and gt_format is not None and gt_paths and dt_paths:
         default, notes = preset_of_results(default, gt_format, dt_formats[0], dt_paths[0])
     protocol = protocol or default
     options = {**options, **Protocol.of(protocol).reader_options}

@@ -261,9 +261,12 @@ LINES = (
 class _Formats(Mapping[str, Format]):
     """Formats by name, in order of detection; a class is imported when it is first asked for."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self.lines = {line.name: line for line in lines}
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
         self._formats: dict[str, Format] = {}
+        for line in LINES:
+            boxes = () if line.name == "npz" else opt.BOX_OPTIONS  # known in saved tables
+            self.lines[line.name] = line._replace(options=(*boxes, *line.options, opt.EXTRA_IMAGES))
 
     def __getitem__(self, name: str) -> Format:
         if name not in self._formats:
@@ -282,13 +285,7 @@ class _Formats(Mapping[str, Format]):
         return len(self.lines)
 
 
-def _with_shared(line: Line) -> Line:
-    """Return a line with the options that formats share; saved tables have known boxes."""
-    boxes = () if line.name == "npz" else opt.BOX_OPTIONS
-    return line._replace(options=(*boxes, *line.options, opt.EXTRA_IMAGES))
-
-
-FORMATS = _Formats(map(_with_shared, LINES))
+FORMATS = _Formats()
 
 
 def format_named(name: str) -> Format:

@@ -164,21 +164,15 @@ def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) ->
                 with open(file, "xb") as opened:
                     opened.write(data)
                 names.append(name)
-            _move(os.path.join(inside, names[0]) if single else inside, path)
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, "already exists", path)
+            moved = os.path.join(inside, names[0]) if single else inside
+            if single:
+                with suppress(OSError):  # a link does not replace a file created meanwhile
+                    os.link(moved, path)
+                    return names
+            os.rename(moved, path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"{escape(path)}: cannot be written: {reason}") from error
     return names
-
-
-def _move(source: str, path: str) -> None:
-    """Move the finished output to its path, which must not exist."""
-    if os.path.lexists(path):
-        raise FileExistsError(errno.EEXIST, "already exists", path)
-    if os.path.isdir(source):
-        os.rename(source, path)
-        return
-    with suppress(OSError):  # a link does not replace a file created meanwhile
-        os.link(source, path)
-        return
-    os.rename(source, path)
