@@ -170,8 +170,6 @@ class Predictions(OutputOfModel):
                 message = f"boxes are relative to images of unknown size: {names}"
                 raise InputError(Problem(self.path, "", message, "pass --image-sizes FILE"))
             objects.boxes[rows] *= np.hstack([sizes, sizes])
-        if not len(centered):
-            return objects
         # To corners, but with the areas of width and height.
         boxes = objects.boxes
         boxes[centered, :2] -= boxes[centered, 2:] / 2

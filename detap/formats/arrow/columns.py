@@ -44,8 +44,6 @@ def is_null(column: Any) -> Flags:
 def boxes_of(column: Any) -> Floats:
     """Return lists of four numbers, (N, 4), NaN for lists of other lengths."""
     four = ~is_absent(column)
-    if four.all():
-        return floats(column.flatten()).reshape(-1, 4)
     boxes = np.full((len(four), 4), np.nan)
     boxes[four] = floats(column.filter(pa.array(four)).flatten()).reshape(-1, 4)
     return boxes
@@ -93,8 +91,5 @@ def _encode_values(column: Any) -> Codes:
 
 def combined(column: Any) -> Any:
     """Return a column as one array."""
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return column.unify_dictionaries().combine_chunks()
+    whole = isinstance(column, pa.Array)
+    return column if whole else column.unify_dictionaries().combine_chunks()

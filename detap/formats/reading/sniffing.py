@@ -15,10 +15,7 @@ _JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 
 def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
-    """Return the first non-empty first line of the text files in a folder.
-
-    `strip` removes the header of a file.
-    """
+    """Return the first line of the first text file in a folder that `strip` does not empty."""
     with suppress(OSError, ValueError), os.scandir(folder) as entries:
         texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
         for path in islice(texts, _FILES):
@@ -56,10 +53,7 @@ def head(path: str, size: int = HEAD_BYTES) -> bytes:
 
 
 def json_paths(path: str) -> frozenset[str]:
-    """Return the paths of keys in the first bytes of a JSON file: ``[].image``, ``.size.width``.
-
-    A list adds ``[]`` to the path of its key.
-    """
+    """Return the paths of keys in the first bytes of a JSON file, such as ``.images[].width``."""
     return _json_paths(head(path))
 
 
