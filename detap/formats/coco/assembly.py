@@ -244,8 +244,6 @@ def _check_categories(
         hint = f"use the ground truth's category ids, or pass {INSIST}"
         hint = class_map_hint(counts, truth.classes) or hint
         raise InputError(Problem(shown(source.file.path), "", message, hint))
-    if not len(columns.label) or not len(truth):
-        return (), ()
     pairs, path = sample_categories(columns, truth), source.file.path
     few = len(pairs.pairs) * _MIN_OVERLAPPED < pairs.ground_truths
     if few and isinstance(truth.images[0], int) and not source.as_is:

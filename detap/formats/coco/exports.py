@@ -59,8 +59,6 @@ def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note
     for index, name in enumerate(files):
         first.setdefault(name, index)
     kept = list(first.values())
-    if len(kept) == len(files):
-        return table, []
     repeated = len(files) - len(kept)
     message = (
         "images listed again by Label Studio, once per annotator; the boxes of all annotators "
@@ -72,7 +70,7 @@ def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note
         images=tuple(table.images[old] for old in kept),
         image_sizes=None if table.image_sizes is None else table.image_sizes[kept],
     )
-    return merged, [Note("images-of-several-annotators", message, repeated)]
+    return merged, [*nonzero_notes(Note("images-of-several-annotators", message, repeated))]
 
 
 def _parent_of(categories: Iterable[Any]) -> str | None:

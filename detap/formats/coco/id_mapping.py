@@ -208,8 +208,6 @@ def check_image_ids(
 ) -> None:
     """Raise InputError if many more ground truths than `by_id` are overlapped by ids as stems."""
     index_by_number = _indices_by_number(_named_images(truth))
-    if not index_by_number:
-        return
     by_number = np.array([index_by_number.get(name, -1) for name in truth.images], np.int32)
     image = by_number[columns.image]
     if (image < 0).any() or (image == columns.image).all():
@@ -271,7 +269,7 @@ def _relabeled(
     new_label = [number[name] if k < 0 else k for name, k in zip(names, labels, strict=True)]
     return replace(
         table,
-        label=np.array(new_label, np.int32)[table.label] if len(table) else table.label,
+        label=np.array(new_label, np.int32)[table.label],
         classes=(*truth.classes, *map(str, unknown)),
         class_ids=(*truth.class_ids, *unknown),
     )

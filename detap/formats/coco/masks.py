@@ -36,10 +36,7 @@ def masked_ground_truth(table: GroundTruth, source: Source) -> GroundTruth:
 def masked_detections(
     table: Detections, truth: GroundTruth, source: Source, polygons: int | None
 ) -> tuple[Detections, tuple[Note, ...]]:
-    """Return detections with boxes and masks, and notes.
-
-    Without a number of `polygons`, masks only give boxes.
-    """
+    """Return detections with boxes and, given the number of `polygons`, masks; and notes."""
     sizes = _listed_sizes(truth)
     if truth.masks is not None:
         _fill_sizes(sizes, truth)

@@ -126,11 +126,11 @@ class _Points(_Outlines):
     def corners(self, rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats, Floats]:
         """Return those of the rows that have points, and their lowest and highest x and y."""
         lengths = np.diff(self._starts)
-        given = np.flatnonzero(rows[: len(lengths)] & (lengths > 0))
-        if not len(given):
-            return given, np.zeros((0, 2)), np.zeros((0, 2))
+        rows = rows[: len(lengths)]  # no row has points if none was read
+        given = np.flatnonzero(rows & (lengths > 0))
         points = self._values[np.repeat(rows, lengths)].reshape(-1, self.width)[:, :2]
-        starts = np.append(0, np.cumsum(lengths[given] // self.width)[:-1])
+        counts = lengths[given] // self.width
+        starts = np.cumsum(counts) - counts
         low, high = (ufunc.reduceat(points, starts, axis=0) for ufunc in (np.minimum, np.maximum))
         return given, low, high
 

@@ -35,8 +35,6 @@ def check_text(key: str, value: str) -> None:
 
 def number_of(name: str, value: Any) -> float:
     """Return a finite number as a float."""
-    if type(value) is float and math.isfinite(value):
-        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(f"{name} is {short_json(value)}, expected a number")
     try:
@@ -160,10 +158,7 @@ def image_values(record: Record, columns: Columns) -> Values:
 
 
 def values_of(record: Record, columns: Columns, boxes: str, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the values of the columns that a record has, or must have: the `keys`.
-
-    Spans are checked when decoded.
-    """
+    """Return the values of the columns that a record has, or must have: the `keys`."""
     values: dict[str, Any] = {}
     for names, kind in columns:
         name, *others = (names,) if isinstance(names, str) else names

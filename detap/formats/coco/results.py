@@ -197,8 +197,7 @@ class ResultsFile:
                 mask, masks = None, None
         box = fields.take("bbox").reshape(-1, 4)
         missing = int(np.isnan(box[:, 0]).sum())
-        if missing:
-            self._fill_boxes(box, mask)
+        self._fill_boxes(box, mask)
         if missing == len(box) > 0 and not len(self._quadrilaterals.rows):
             self.only_shapes = "keypoints" if mask is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
