@@ -152,7 +152,12 @@ def _matching_folder_formats(path: str) -> list[str]:
     ]
     if of_files:
         return [*fitting, *of_files]
-    plain = _plain_format(names, folders)
+    # The first folder format, or file format if only its files are present.
+    lines = [line for line in FORMATS.lines.values() if not line.fits]
+    possible = [line for name in names for line in lines if name.endswith(line.suffixes)]
+    if not possible or "annotations" in folders or any(line.folders for line in possible):
+        possible = [line for line in lines if line.folders]
+    plain = possible[0]
     # Only its first suffix counts: a text file in a folder of other files may list the classes.
     suffixes = tuple(suffix for name in fitting for suffix in FORMATS.lines[name].suffixes)
     count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
@@ -181,16 +186,6 @@ def _formats_of_files(path: str, names: list[str]) -> list[str]:
     if not any(line.name in matches for line in lines):
         return []
     return [name for name in FORMATS if name in matches]
-
-
-def _plain_format(names: list[str], folders: set[str]) -> Line:
-    """Return the first folder format, or file format if only its files are present."""
-    plain = [line for line in FORMATS.lines.values() if not line.fits]
-    matches = [line for name in names for line in plain if name.endswith(line.suffixes)]
-    of_folders = [line for line in plain if line.folders]
-    if not matches or "annotations" in folders or any(line.folders for line in matches):
-        return of_folders[0]
-    return matches[0]
 
 
 def _entries(path: str) -> tuple[list[str], set[str]]:

@@ -124,7 +124,17 @@ class Lines:
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
-        self._take_columns()
+        self.sizes = image_sizes(lines.take("width"), lines.take("height"))
+        label = Ids(objects, "category")
+        self.classes, self.label = label.names, label.rows
+        self.box = objects.take("bbox").reshape(-1, 4)
+        self.area, self.score = (objects.take(name) for name in ("area", "score"))
+        if not self.scored:
+            scored = np.flatnonzero(~np.isnan(self.score)).tolist()
+            message, hint = "has a score (detections?)", "use the ground truth"
+            self.problems.add_rows(scored, self.located, message, hint)
+            self.score = np.zeros(len(self.area))
+        self.flags = {name: objects.take(name) == 1 for name in FLAGS}
         self.problems.raise_any()
 
     def __len__(self) -> int:
@@ -226,20 +236,6 @@ class Lines:
             if isinstance(name, str):
                 self.file_names[image] = name
         self.images = list(images)
-
-    def _take_columns(self) -> None:
-        lines, objects = self.lines, self.objects
-        self.sizes = image_sizes(lines.take("width"), lines.take("height"))
-        label = Ids(objects, "category")
-        self.classes, self.label = label.names, label.rows
-        self.box = objects.take("bbox").reshape(-1, 4)
-        self.area, self.score = (objects.take(name) for name in ("area", "score"))
-        if not self.scored:
-            scored = np.flatnonzero(~np.isnan(self.score)).tolist()
-            message, hint = "has a score (detections?)", "use the ground truth"
-            self.problems.add_rows(scored, self.located, message, hint)
-            self.score = np.zeros(len(self.area))
-        self.flags = {name: objects.take(name) == 1 for name in FLAGS}
 
 
 def image_of(record: Record) -> Name:

@@ -27,7 +27,7 @@ from detap.formats.shapes.values import (
 )
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.detection import Floats, Name, encode_boxes
+from detap.tables.detection import Name, encode_boxes
 from detap.text_input import join_names
 
 _IMAGES = ("image_id", "image", "filename")  # keys of an image's name
@@ -163,7 +163,14 @@ class Predictions(OutputOfModel):
         all_relative = self.may_be_relative and len(self) and objects.boxes.max() <= 1
         rows = np.arange(len(self)) if all_relative else centered
         if len(rows) and self.truth is not None:
-            sizes = self._sizes(objects.images)[objects.image[rows]]
+            sizes = sizes_of(objects.images, self.size_table)
+            if self.truth.image_sizes is not None:
+                known = image_indices(self.truth, objects.images, {})[0]
+                index = np.array([known.get(name, -1) for name in objects.images])
+                # An image that the ground truth lacks is left out.
+                of_truth = np.where(index[:, None] < 0, 1.0, self.truth.image_sizes[index])
+                sizes = np.where(np.isnan(sizes), of_truth, sizes)
+            sizes = sizes[objects.image[rows]]
             if np.isnan(sizes).any():
                 unknown = objects.image[rows[np.isnan(sizes).any(axis=1)]]
                 names = join_names(objects.images[image] for image in unknown.tolist())
@@ -179,17 +186,6 @@ class Predictions(OutputOfModel):
         box_area = encode_boxes(boxes, "xyxy")[1]
         box_area[centered] = areas
         return objects._replace(box_area=box_area)
-
-    def _sizes(self, images: Sequence[Name]) -> Floats:
-        """Return width and height of images (I, 2); 1 for images that the ground truth lacks."""
-        assert self.truth is not None
-        sizes = sizes_of(images, self.size_table)
-        if self.truth.image_sizes is not None:
-            known = image_indices(self.truth, images, {})[0]
-            index = np.array([known.get(name, -1) for name in images])
-            of_truth = np.where(index[:, None] < 0, 1.0, self.truth.image_sizes[index])
-            sizes = np.where(np.isnan(sizes), of_truth, sizes)
-        return sizes
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Replace names, file stems and numbers of images by the names in the ground truth."""

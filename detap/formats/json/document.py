@@ -168,7 +168,13 @@ class Document:
             return
         while True:
             self.problems.section += 1
-            key = self._key()
+            if reader.peek() != '"':
+                self.fail("expected a key in double quotes")
+            key: str = self.parse("", -1, 1)
+            if reader.peek() != ":":
+                self.fail("expected ':'")
+            reader.skip()
+            reader.peek()
             if key not in keys:
                 yield key
             else:
@@ -182,16 +188,6 @@ class Document:
                     return
                 case None:
                     self.fail("expected ',' or '}'")
-
-    def _key(self) -> str:
-        if self.reader.peek() != '"':
-            self.fail("expected a key in double quotes")
-        key: str = self.parse("", -1, 1)
-        if self.reader.peek() != ":":
-            self.fail("expected ':'")
-        self.reader.skip()
-        self.reader.peek()
-        return key
 
     def value(self, name: str) -> Any:
         """Read a member; add problems for repeated keys and NaN."""
