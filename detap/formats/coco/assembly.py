@@ -14,7 +14,7 @@ from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
 from detap.checks.tables import box_notes, zero_area_ground_truths
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import class_notes, detection_notes
+from detap.formats.by_name.notes import class_notes, detection_notes, nonzero_notes
 from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
@@ -26,7 +26,6 @@ from detap.tables.detection import (
     CategorySample,
     Detections,
     Flags,
-    Floats,
     GroundTruth,
     Name,
     distinct_name,
@@ -61,6 +60,9 @@ _TRUTH_NOTES = {
         for name, key in LISTS.items()
     },
 }
+
+
+_NUMBERS_DISAGREE = "num_keypoints disagrees with v; using num_keypoints"
 
 
 class Source(RowReader):
@@ -128,25 +130,20 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     return replace(table, classes=names, files=(source.file,), notes=notes)
 
 
-def _keypoint_notes(keypoints: Floats, no_keypoints: Flags) -> Iterator[Note]:
-    v = keypoints[:, :, 2]
-    invalid = int(np.count_nonzero(((v != 0) & (v != 1) & (v != 2)).any(axis=1)))
-    if invalid:
-        message = "v is not 0, 1 or 2; keypoints with v > 0 are labeled"
-        yield Note("odd-visibility", message, invalid)
-    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == no_keypoints))
-    if disagreeing:
-        message = "num_keypoints disagrees with v; using num_keypoints"
-        yield Note("num-keypoints-disagrees", message, disagreeing)
-
-
 def _truth_notes(columns: TruthColumns, box_format: str) -> Iterator[Note]:
     table, counts = columns.table, columns.counts
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
             yield Note(code, message, counts[code])
-    if table.keypoints is not None and table.no_keypoints is not None:
-        yield from _keypoint_notes(table.keypoints, table.no_keypoints)
+    if table.keypoints is not None:
+        v = table.keypoints[:, :, 2]
+        invalid = ((v != 0) & (v != 1) & (v != 2)).any(axis=1)
+        disagreeing = (v > 0).any(axis=1) == table.no_keypoints
+        odd, other = (int(np.count_nonzero(rows)) for rows in (invalid, disagreeing))
+        yield from nonzero_notes(
+            Note("odd-visibility", "v is not 0, 1 or 2; keypoints with v > 0 are labeled", odd),
+            Note("num-keypoints-disagrees", _NUMBERS_DISAGREE, other),
+        )
     for section, ids in columns.repeated.items():
         if ids:
             message = f"duplicate {section}, counted once: id {join_names(ids)}"
@@ -213,13 +210,14 @@ def detection_table(
     sample, category_notes = _check_categories(table, unknown, ground_truth, source)
     has_names = bool(unknown) and unknown.keys() <= category_names.keys()
     only_known = not has_names or not bool(np.isnan(table.score[0]))
-    notes = (
-        *((AS_IS,) if source.as_is else ()),
-        *negative,
-        *category_notes,
-        *table.notes,
-        *_detection_notes(table, unknown if only_known else {}, ground_truth, source.box_format),
-    )
+    notes = [*((AS_IS,) if source.as_is else ()), *negative, *category_notes, *table.notes]
+    if unknown and only_known:
+        listed = ", ".join(map(short_json, sorted(unknown, key=str)[:5]))
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        message = f"categories not in the ground truth ({listed}{more}); detections ignored"
+        notes.append(Note("unknown-categories", message, sum(unknown.values())))
+    empty = survey_values(table.box_area)[2] if table.keypoints is None else 0
+    notes += detection_notes(table, ground_truth, _MARGIN, source.box_format, empty=empty)
     if only_known and not source.limits.any_classes:
         table, unknown = table if known.all() else table.select(known), {}
     return replace(
@@ -229,7 +227,7 @@ def detection_table(
         files=(source.file,),
         categories=sample,
         only_known=only_known,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -275,18 +273,6 @@ def _sample_of_ids(
         )
         for key, of_image in pairs.images
     )
-
-
-def _detection_notes(
-    columns: Detections, unknown: Mapping[Name, int], truth: GroundTruth, box_format: str
-) -> Iterator[Note]:
-    if unknown:
-        names = ", ".join(map(short_json, sorted(unknown, key=str)[:5]))
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        message = f"categories not in the ground truth ({names}{more}); detections ignored"
-        yield Note("unknown-categories", message, sum(unknown.values()))
-    empty = survey_values(columns.box_area)[2] if columns.keypoints is None else 0
-    yield from detection_notes(columns, truth, _MARGIN, box_format, empty=empty)
 
 
 _MARGIN = 1.0

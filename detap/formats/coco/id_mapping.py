@@ -252,8 +252,15 @@ def match_by_listed_name(
     label_by_id = _labels_by_name(used, ids[len(truth.class_ids) :], listed, truth)
     if not label_by_id:
         return columns, ()
-    if not any_names:
-        _check_names(label_by_id, listed, truth, path)
+    known = {} if any_names else dict(zip(truth.class_ids, truth.classes, strict=True))
+    folded = set(map(_fold, listed.values()))
+    problems = [
+        Problem(path, "categories", other_name(name, listed[name], known[name]), _SAME_CATEGORIES)
+        for name, k in label_by_id.items()
+        if k < 0 and name in known and _fold(known[name]) not in folded
+    ]
+    if problems:
+        raise InputError(problems)
     missing = [name for name in used if label_by_id.get(name, -1) < 0]
     labels = [label_by_id.get(name, -1) if name in used else 0 for name in ids]
     changed = _relabeled(columns, truth, labels, ids)
@@ -285,7 +292,11 @@ def _labels_by_name(
         if identifier in listed
         and name in (listed[identifier], distinct_name(listed[identifier], identifier))
     }
-    by_name = _labels_by_folded_name(truth.classes, listed.values())
+    # Names that are unique without case and separators.
+    counts = [Counter(map(_fold, set(group))) for group in (truth.classes, listed.values())]
+    folded = {_fold(name): k for k, name in enumerate(truth.classes)}
+    unique = {name for name in folded if all(count[name] == 1 for count in counts)}
+    by_name = {name: folded[_fold(name)] for name in listed.values() if _fold(name) in unique}
     by_name |= {name: k for k, name in enumerate(truth.classes)}
     labels = {
         name: same_name.get(name, by_name.get(listed[name], -1)) for name in used if name in listed
@@ -294,31 +305,8 @@ def _labels_by_name(
     return {} if labels.items() <= by_id.items() else labels
 
 
-def _labels_by_folded_name(classes: Sequence[str], names: Collection[str]) -> dict[str, int]:
-    """Return the class of each name that is unique without case and separators."""
-    counts = [Counter(map(_fold, set(group))) for group in (classes, names)]
-    label_by_folded = {_fold(name): k for k, name in enumerate(classes)}
-    unique = {name for name in label_by_folded if all(count[name] == 1 for count in counts)}
-    return {name: label_by_folded[_fold(name)] for name in names if _fold(name) in unique}
-
-
 def _fold(name: str) -> str:
     return normalize("NFC", name).casefold().translate(_SEPARATORS)
-
-
-def _check_names(
-    labels: Mapping[Name, int], listed: Mapping[Name, str], truth: GroundTruth, path: str
-) -> None:
-    """Raise InputError for ids with different names, unknown to the other file."""
-    names = dict(zip(truth.class_ids, truth.classes, strict=True))
-    folded = {_fold(name) for name in listed.values()}
-    problems = [
-        Problem(path, "categories", other_name(name, listed[name], names[name]), _SAME_CATEGORIES)
-        for name, k in labels.items()
-        if k < 0 and name in names and _fold(names[name]) not in folded
-    ]
-    if problems:
-        raise InputError(problems)
 
 
 def _name_notes(

@@ -1,6 +1,6 @@
 """Decode segmentations to masks, and check their sizes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -140,26 +140,18 @@ def _sized(table: Table, sizes: Sizes, source: Source) -> Table:
     rows = np.flatnonzero(mask >= 0)
     _fill_sizes(sizes, table)
     image = table.image[rows]
-    expected = sizes[image]
-    _refuse(_wrong_sizes(table, rows, masks.sizes, expected), source)
+    expected, is_rle = sizes[image], masks.sizes[:, 0] > 0
+    unknown = rows[~is_rle & (expected == UNKNOWN).any(axis=1)].tolist()
+    wrong = [(row, *_NO_SIZE) for row in unknown]
+    for index in np.flatnonzero(is_rle & (masks.sizes != expected).any(axis=1)).tolist():
+        size, image_size = masks.sizes[index].tolist(), expected[index].tolist()
+        hint = "size is [height, width]" if size == image_size[::-1] else ""
+        message = f"segmentation has size {size}, expected {image_size} of image "
+        wrong.append((int(rows[index]), message + repr(table.images[image[index]]), hint))
+    _refuse(wrong, source)
     masks = replace(masks, sizes=expected.astype(np.int32))
     _refuse(oversized_masks(rows, masks, image, source.limits.mask_runs), source)
     return replace(table, masks=masks)
-
-
-def _wrong_sizes(
-    table: Table, rows: NDArray[np.intp], mask_sizes: Integers, expected: Sizes
-) -> Iterator[tuple[int, str, str]]:
-    """Yield row, message and hint of masks whose size is not that of their image."""
-    is_rle = mask_sizes[:, 0] > 0
-    for row in rows[~is_rle & (expected == UNKNOWN).any(axis=1)].tolist():
-        yield row, *_NO_SIZE
-    for index in np.flatnonzero(is_rle & (mask_sizes != expected).any(axis=1)).tolist():
-        row = int(rows[index])
-        size, image_size = mask_sizes[index].tolist(), expected[index].tolist()
-        hint = "size is [height, width]" if size == image_size[::-1] else ""
-        message = f"segmentation has size {size}, expected {image_size} of image "
-        yield row, message + repr(table.images[table.image[row]]), hint
 
 
 def _refuse(problems: Iterable[tuple[int, str, str]], source: Source) -> None:

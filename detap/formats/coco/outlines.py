@@ -71,7 +71,18 @@ class SegmentationLists(_Outlines):
     def plain(self, value: Any) -> Any:
         """Return polygons of three points or more, or RLE."""
         if isinstance(value, list) and value:
-            rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
+            rings = []
+            for index, ring in enumerate(value):
+                name = f"segmentation[{index}]"
+                if not isinstance(ring, list):
+                    expected = "a polygon [x, y, x, y, x, y, ...]"
+                    raise FaultError(f"{name} is {short_json(ring)}, expected {expected}")
+                rings.append(_pixels(ring, name))
+                has = f"{name} has {len(ring)} values, expected"
+                if len(ring) % 2:
+                    raise FaultError(f"{has} x and y of each point")
+                if len(ring) < _MIN_VALUES and index == 0:
+                    raise FaultError(f"{has} three points or more")
             return [ring for ring in rings if len(ring) >= _MIN_VALUES]
         if not isinstance(value, dict):
             return super().plain(value)
@@ -96,19 +107,6 @@ class SegmentationLists(_Outlines):
         run_start, ring_start = np.vstack([np.zeros((1, 2), np.int64), rows[has, 2:]]).T.copy()
         masks = Masks(sizes, run_start, runs, ring_start, ring_end // 2, points.reshape(-1, 2))
         return mask, masks
-
-
-def _parse_polygon(index: int, ring: Any) -> list[float]:
-    name = f"segmentation[{index}]"
-    if not isinstance(ring, list):
-        message = f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
-        raise FaultError(message)
-    numbers = _pixels(ring, name)
-    if len(ring) % 2:
-        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
-    if len(ring) < _MIN_VALUES and index == 0:
-        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
-    return numbers
 
 
 class _Points(_Outlines):
