@@ -116,13 +116,6 @@ class Format:
         geometry = "" if path is None else self.geometry(os.fspath(path), reading)
         return self.geometry_protocols.get(geometry, self.protocol)
 
-    def protocol_of(self, ground_truth: GroundTruth) -> str:
-        """Return the default preset of a ground truth."""
-        for geometry, preset in self.geometry_protocols.items():
-            if getattr(ground_truth, geometry) is not None:
-                return preset
-        return self.protocol
-
     def image_attribute(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of an attribute by image; raise InputError if no image has it."""
         values = self.attribute_values(ground_truth, name)

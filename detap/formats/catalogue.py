@@ -299,7 +299,12 @@ def format_named(name: str) -> Format:
 def default_protocol(ground_truth: GroundTruth) -> str:
     """Return the default preset of a ground truth: that of its format, ``coco`` for arrays."""
     file_format = FORMATS.get(ground_truth.format)
-    return "coco" if file_format is None else file_format.protocol_of(ground_truth)
+    if file_format is None:
+        return "coco"
+    for geometry, preset in file_format.geometry_protocols.items():
+        if getattr(ground_truth, geometry) is not None:
+            return preset
+    return file_format.protocol
 
 
 def options() -> dict[opt.Option, list[Line]]:
