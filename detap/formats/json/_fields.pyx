@@ -97,7 +97,6 @@ cdef dict KINDS = {
     "number": NUMBER, "score": SCORE, "area": NUMBER, "count": COUNT, "box": BOX, "key": KEY,
     "flag": FLAG, "span": SPAN,
 }
-cdef dict FORMATS = {<int>BOX: (4, b"d"), <int>SPAN: (1, b"q"), <int>KEY: (1, b"q")}
 
 
 cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
@@ -529,11 +528,11 @@ cdef class Fields:
     def take(self, str name) -> NDArray[Any]:
         """Return a column, which is empty afterwards; after the last row."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        width, code = FORMATS.get(<int>column.kind, (1, b"d"))
+        code = b"q" if column.kind == KEY or column.kind == SPAN else b"d"
         if column.data == NULL and not self.activate(self.field(name)):
             raise MemoryError
         self.active &= ~(<uint32_t>1 << self.field(name))
-        return take(&column.data, self.rows, width, 8, code)
+        return take(&column.data, self.rows, column.width // 8, 8, code)
 
     def holds(self, str name) -> bool:
         """Return True if a record had a value, whether kept or not."""
@@ -728,6 +727,25 @@ cdef class Fields:
         return p + 1
 
 
+cdef struct Nesting:
+    Py_ssize_t depth, deepest
+    bint inside, escaped        # in a string, after a backslash
+
+
+cdef inline void _nest(Nesting *nested, uint8_t c) noexcept nogil:
+    """Count the next byte of JSON text, if it is a bracket outside strings."""
+    if nested.inside:
+        nested.inside = nested.escaped or c != c'"'
+        nested.escaped = not nested.escaped and c == c'\\'
+    elif c == c'"':
+        nested.inside = True
+    elif c == c'[' or c == c'{':
+        nested.depth += 1
+        nested.deepest = max(nested.deepest, nested.depth)
+    elif c == c']' or c == c'}':
+        nested.depth -= 1
+
+
 @cython.final
 cdef class Reader:
     """A JSON file that is read in blocks.
@@ -861,38 +879,20 @@ cdef class Reader:
 
     cdef Py_ssize_t extent(self) noexcept nogil:
         """Return the length of the next value by its brackets and quotes; -1 if it has no end."""
+        cdef Nesting nested = Nesting(0, 0, False, False)
         cdef size_t i = 0
-        cdef Py_ssize_t depth = 0
-        cdef bint inside = False
         cdef uint8_t c
         while True:
             while self.at + i >= self.have:
                 if self.ended or not self.more():
-                    return i if depth == 0 and not inside else -1
+                    return i if nested.depth == 0 and not nested.inside else -1
             c = self.bytes[self.at + i]
+            if nested.depth == 0 and not nested.inside:
+                if c in (c',', c':', c']', c'}') or c <= 32:
+                    return i
+            _nest(&nested, c)
             i += 1
-            if inside:
-                if c == c'\\':
-                    i += 1
-                    continue
-                inside = c != c'"'
-                if inside:
-                    continue
-            elif c == c'"':
-                inside = True
-                continue
-            elif c == c'[' or c == c'{':
-                depth += 1
-                continue
-            elif c == c']' or c == c'}':
-                if depth == 0:
-                    return i - 1
-                depth -= 1
-            elif depth == 0 and (c == c',' or c == c':' or c <= 32):
-                return i - 1
-            else:
-                continue
-            if depth == 0:
+            if nested.depth == 0 and not nested.inside and c in (c'"', c']', c'}'):
                 return i
 
     def value(self) -> bytes | None:
@@ -972,23 +972,11 @@ def nesting(bytes text) -> int:
 
     Brackets in strings do not count. For invalid JSON, the result is arbitrary.
     """
+    cdef Nesting nested = Nesting(0, 0, False, False)
     cdef Bytes p = text
     cdef Bytes end = p + len(text)
-    cdef Py_ssize_t depth = 0, deepest = 0
-    cdef bint inside = False
     with nogil:
         while p < end:
-            if inside:
-                if p[0] == c'\\':
-                    p += 1
-                elif p[0] == c'"':
-                    inside = False
-            elif p[0] == c'"':
-                inside = True
-            elif p[0] == c'[' or p[0] == c'{':
-                depth += 1
-                deepest = max(deepest, depth)
-            elif p[0] == c']' or p[0] == c'}':
-                depth -= 1
+            _nest(&nested, p[0])
             p += 1
-    return deepest
+    return nested.deepest
