@@ -84,10 +84,9 @@ def convert(
         raise UsageError(f"format {to!r} is not writable; {hint}")
     if ground_truth is None and detections is None:
         raise UsageError("nothing to convert: pass ground_truth, detections or both")
-    if ground_truth is not None:
-        check_table(ground_truth, GroundTruth)
-    if detections is not None:
-        check_table(detections, Detections)
+    for given, kind in ((ground_truth, GroundTruth), (detections, Detections)):
+        if given is not None:
+            check_table(given, kind)
     if ground_truth is not None and detections is not None:
         detections = detections.reindex_like(ground_truth)
     notes: list[Note] = []

@@ -128,7 +128,12 @@ def _fits(line: Line, path: str) -> bool:
 
 def _matching_folder_formats(path: str) -> list[str]:
     """Return the possible formats of a folder: a data set, or files."""
-    exported = [line.name for line in FORMATS.lines.values() if _has_subsets(line, path)]
+    exported = [
+        line.name
+        for line in FORMATS.lines.values()
+        if (files := [*subsets_of(path, line.subsets).values()][:_MAX_FILES])
+        and (not line.fits or all(_fits(line, file) for file in files))
+    ]
     if exported:
         return exported
     entries, folders = _entries(path)
@@ -163,14 +168,6 @@ def _matching_folder_formats(path: str) -> list[str]:
     count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
     half = 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))
     return [*fitting, plain.name] if half or not fitting else fitting
-
-
-def _has_subsets(line: Line, path: str) -> bool:
-    """Return True if a folder has subsets of a format; of some their content is detected too."""
-    files = [*subsets_of(path, line.subsets).values()][:_MAX_FILES]
-    if not files or not line.fits:
-        return bool(files)
-    return all(_fits(line, file) for file in files)
 
 
 def _formats_of_files(path: str, names: list[str]) -> list[str]:

@@ -186,12 +186,8 @@ def looks_like(data: bytes) -> tuple[str, str]:
     """Return the kind of data other than JSON, and a hint; both empty if unknown."""
     head = data[:_HEAD]
     kind = kind_of(head)
-    if kind[0]:
-        return kind
-    for pattern, name, hint in _PATTERNS:
-        if pattern.search(head):
-            return name, hint
-    return "", ""
+    kinds = ((name, hint) for pattern, name, hint in _PATTERNS if pattern.search(head))
+    return kind if kind[0] else next(kinds, kind)
 
 
 def text_of(

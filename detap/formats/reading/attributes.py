@@ -1,6 +1,5 @@
 """Columns of the attributes that a protocol's condition uses."""
 
-from array import array
 from collections.abc import Callable, Sequence
 from sys import float_info
 from typing import Any
@@ -49,8 +48,7 @@ class Attributes:
         texts = [value for value in values if isinstance(value, str)]
         if texts and not (self._texts and all(map(_is_number, texts))):
             return np.array(["" if value is None else str(value) for value in values], np.str_)
-        numbers = array("d", (np.nan if value is None else float(value) for value in values))
-        return np.array(numbers, np.float64)
+        return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
 
 def _is_number(text: str) -> bool:
