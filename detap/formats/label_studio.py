@@ -5,7 +5,7 @@ label-studio-sdk 2.1, ``converter``.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,12 +40,14 @@ from detap.formats.shapes.values import (
     as_xywh,
     class_name,
     finite_number,
+    located_objects,
     numbers,
     object_of,
     points_of,
     positive_box,
     required,
     rotated_ellipse,
+    value_text,
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
@@ -100,9 +102,6 @@ class Tasks(Document):
     def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.model_version = model_version
-        self._known: set[str] | None = None
-        if self.truth is not None:
-            self._known = {base_name(str(name)) for name in self.truth.images}
         self._models: dict[str, None] = {}
         self._predictions = 0
         self._other: dict[str, None] = {}
@@ -131,31 +130,32 @@ class Tasks(Document):
         if self.scored and not is_full:
             raise FaultError("is JSON-MIN, which has no predictions", "export JSON")
         tasks = enumerate(content) if is_full else self._newest_records(content)
-        is_project = self.scored and any(map(_is_annotated, content))
+        known = None  # images of the ground truth, for detections of a project
+        if self.truth is not None and any(map(_is_annotated, content)):
+            known = {base_name(str(name)) for name in self.truth.images}
         for number, task in tasks:
-            if not self._is_skipped(task, is_project):
+            if not self._is_skipped(task, known):
                 yield f"[{number}]", task
         if self.scored and not self._predictions and not self.problems.count:
             raise FaultError("has no predictions", "import predictions, and export them with tasks")
 
     def _newest_records(self, content: list[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the newest record of each task of JSON-MIN, which has one per annotation."""
-        by_task: dict[str, list[int]] = {}
+        """Return the newest record of each task of JSON-MIN, which has one per annotation."""
+        by_task: dict[str, list[tuple[int, Any]]] = {}
         for number, record in enumerate(content):
-            is_task = isinstance(record, dict) and record.get("id") is not None
-            key = short_json(record["id"]) if is_task else f"[{number}]"
-            by_task.setdefault(key, []).append(number)
-        for indices in by_task.values():
-            yield self._newest([(index, content[index]) for index in indices])
+            identifier = record.get("id") if isinstance(record, dict) else None
+            key = f"[{number}]" if identifier is None else short_json(identifier)
+            by_task.setdefault(key, []).append((number, record))
+        return map(self._newest, by_task.values())
 
-    def _newest(self, records: list[tuple[int, Any]]) -> tuple[int, Any]:
-        """Return the newest of numbered annotations; of equally new ones, the last."""
+    def _newest(self, records: list[tuple[Any, Any]]) -> Any:
+        """Return the newest of located annotations; of equally new ones, the last."""
         if len(records) == 1:
             return records[0]
         self.counts["several-annotators"] += 1
-        return max(records, key=lambda record: (_time_of(record[1]), record[0]))
+        return max(reversed(records), key=lambda record: _time_of(record[1]))
 
-    def _is_skipped(self, task: Any, is_project: bool) -> bool:
+    def _is_skipped(self, task: Any, known: set[str] | None) -> bool:
         """Return True for a task that is not an image.
 
         In ground truth it has no annotation, or only cancelled ones; in detections of a project
@@ -164,13 +164,13 @@ class Tasks(Document):
         if not isinstance(task, dict) or "data" not in task:
             return False
         if self.scored:
-            if is_project and self._known is not None and not _is_annotated(task):
+            is_unknown = False
+            if known is not None and not _is_annotated(task):
                 with suppress(FaultError):
                     name = image_name_of(_image_value(object_of(task["data"])))
-                    is_unknown = without_suffix(name) not in self._known
-                    self.counts["tasks-not-annotated"] += is_unknown
-                    return is_unknown
-            return False
+                    is_unknown = without_suffix(name) not in known
+            self.counts["tasks-not-annotated"] += is_unknown
+            return is_unknown
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
@@ -185,52 +185,47 @@ class Tasks(Document):
         is_full = "data" in task or self.scored
         data = required(task, "data", dict, "expected an object") if is_full else task
         value = _image_value(data)
-        regions = [*(self._of_task(location, task) if is_full else _of_record(location, task))]
-        name = image_name_of(value)
-        regions = [*self._shapes(regions)]
+        results = self._of_task(location, task) if is_full else _of_record(location, task)
+        regions = [*self._shapes([*results])]
         sizes = [(r.get("original_width"), r.get("original_height")) for _, r in regions]
         if any(size != sizes[0] for size in sizes):
             raise FaultError("regions have several image sizes", "use one image per task")
         width, height = sizes[0] if sizes else (None, None)
-        return Image(name, regions, width, height, data)
+        return Image(image_name_of(value), regions, width, height, data)
 
     def _of_task(self, location: str, task: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the location and record of each result that counts."""
         key = "predictions" if self.scored else _list_key(task)
-        candidates = task.get(key, [] if self.scored else None)
-        if not isinstance(candidates, list):
-            raise FaultError(f"{key} is {short_json(candidates)}", "expected a list")
-        for number, record in enumerate(candidates):
-            if not isinstance(record, dict):
-                hint = "expected an object; export with predictions, not their ids"
-                raise FaultError(f"{key}[{number}] is {short_json(record)}", hint)
-        records = [(n, r) for n, r in enumerate(candidates) if not r.get("was_cancelled")]
-        for number, source in (
-            self._of_model(candidates) if self.scored else [self._newest(records)]
-        ):
-            where = f"{key}[{number}].result"
-            results = source.get("result")
-            if not isinstance(results, list):
-                raise FaultError(f"{where} is {short_json(results)}", "expected a list")
-            for index, result in enumerate(results):
-                if not isinstance(result, dict) or not _has_value(result):
-                    message = f"{where}[{index}] is {short_json(result)}"
-                    raise FaultError(message, "expected an object with type and value")
+        hint = "expected an object; export with predictions, not their ids"
+        given = required({"predictions": [], **task}, key, list, "expected a list")
+        records = [*located_objects(f"{location}.{key}", given, hint)]
+        valid = [pair for pair in records if not pair[1].get("was_cancelled")]
+        for where, source in self._of_model(records) if self.scored else map(self._newest, [valid]):
+            if not isinstance(source.get("result"), list):
+                raise FaultError(
+                    f"result is {value_text(source, 'result')}", "expected a list", where
+                )
+            hint = "expected an object with type and value"
+            for at, result in located_objects(f"{where}.result", source["result"], hint):
+                if not isinstance(
+                    result.get("value"), dict if result.get("type") in _REGIONS else dict | None
+                ):
+                    raise FaultError(f"value is {value_text(result, 'value')}", hint, at)
                 score = result.get("score")
                 if self.scored and score is None and source.get("score") is not None:
                     score = source["score"]
                     self.counts["prediction-scores"] += 1
-                yield f"{location}.{where}[{index}]", {**result, "score": score}
+                yield at, {**result, "score": score}
 
-    def _of_model(self, predictions: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the index and record of the model's prediction; none if there are several."""
-        self._predictions += len(predictions)
-        models = [str(record.get("model_version") or "") for record in predictions]
+    def _of_model(self, records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Return the prediction of the model; none if there are several models."""
+        self._predictions += len(records)
+        models = [str(record.get("model_version") or "") for _, record in records]
         self._models |= dict.fromkeys(models)
         chosen = [n for n, model in enumerate(models) if self.model_version in (None, model)]
         if len(chosen) > len({models[number] for number in chosen}):
             raise FaultError(f"has {len(chosen)} predictions of one model", "keep one per task")
-        return [(number, predictions[number]) for number in chosen] if len(chosen) == 1 else []
+        return [records[number] for number in chosen] if len(chosen) == 1 else []
 
     def _shapes(
         self, regions: list[tuple[str, dict[str, Any]]]
@@ -251,16 +246,17 @@ class Tasks(Document):
         kind, value = record.get("type"), record["value"]
         if kind not in _REGIONS:
             raise FaultError(f"type is {short_json(kind)}", "use rectanglelabels")
-        label = label_of(kind, value)
+        labels = value.get(kind)
+        if not isinstance(labels, list) or len(labels) != 1:
+            raise FaultError(f"{kind} is {short_json(labels)}", "give each region one label")
+        label = class_name({f"{kind}[0]": labels[0]}, f"{kind}[0]")
         if finite_number("image_rotation", record.get("image_rotation") or 0):
             raise FaultError("image_rotation is not 0", "rotate the image, and label it again")
-        width, height = (
-            finite_number(key, record.get(key)) for key in ("original_width", "original_height")
-        )
-        box, corners = self._box(kind, value, (width, height))
+        size = [*numbers(record, "original_width", "original_height")]
+        box, corners = self._box(kind, value, size)
         return Item(label, box, {"score": record.get("score")}, corners)
 
-    def _box(self, kind: str, value: dict[str, Any], size: tuple[float, float]) -> Box:
+    def _box(self, kind: str, value: dict[str, Any], size: Sequence[float]) -> Box:
         """Return the box of a region, in pixels, and the corners if it is rotated.
 
         `value` is in percent of the image, whose `size` is in pixels.
@@ -329,11 +325,10 @@ class LabelStudio(DocumentFormat):
         records: list[dict[str, Any]] = [
             {"data": {"image": content.file_name(name)}} for name in content.images
         ]
-        if content.ground_truth is not None:
-            notes += self.lost(content.ground_truth)
-            _add_results(records, content.ground_truth, sizes, notes)
-        if content.detections is not None:
-            _add_results(records, content.detections, sizes, notes)
+        for table in (content.ground_truth, content.detections):
+            notes += self.lost(table) if isinstance(table, GroundTruth) else ()
+            if table is not None:
+                _add_results(records, table, sizes, notes)
         yield "tasks.json", json_list(records)
         yield "config.xml", _config(content.classes)
 
@@ -408,12 +403,6 @@ def _config(classes: tuple[str, ...]) -> bytes:
 # --- tasks
 
 
-def _has_value(result: dict[str, Any]) -> bool:
-    """Return True unless the value of a result is missing or not an object."""
-    value = result.get("value")
-    return isinstance(value, dict) or (value is None and result.get("type") not in _REGIONS)
-
-
 def _valid(annotations: list[Any]) -> list[Any]:
     """Return the annotations that are not cancelled."""
     return [a for a in annotations if not (isinstance(a, dict) and a.get("was_cancelled"))]
@@ -431,13 +420,10 @@ def _list_key(task: Mapping[str, Any]) -> str:
 def _of_record(location: str, record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location and record of each region of JSON-MIN, as in JSON."""
     for key, regions in record.items():
-        if not isinstance(regions, list) or not any(isinstance(r, dict) for r in regions):
-            continue
-        for number, region in enumerate(regions):
-            if not isinstance(region, dict):
-                raise FaultError(f"{key}[{number}] is {short_json(region)}", "expected an object")
+        is_list = isinstance(regions, list) and any(isinstance(r, dict) for r in regions)
+        for where, region in located_objects(f"{location}.{key}", regions if is_list else ()):
             kind = next((name for name in _SHAPES if name in region), None)
-            yield f"{location}.{key}[{number}]", {**region, "type": kind, "value": region}
+            yield where, {**region, "type": kind, "value": region}
 
 
 def _image_value(data: Mapping[str, Any]) -> str:
@@ -492,14 +478,6 @@ def _is_csv(data: bytes) -> bool:
     return all(name in first for name in _CSV) and not first.startswith((b"[", b"{"))
 
 
-def label_of(kind: str, value: Mapping[str, Any]) -> str:
-    """Return the only label of a region; raise FaultError if it has none or several."""
-    labels = value.get(kind)
-    if not isinstance(labels, list) or len(labels) != 1:
-        raise FaultError(f"{kind} is {short_json(labels)}", "give each region one label")
-    return class_name({f"{kind}[0]": labels[0]}, f"{kind}[0]")
-
-
-def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:
+def _scaled(points: list[list[float]], size: Sequence[float]) -> list[list[float]]:
     """Convert points from percent to pixels."""
     return [[x * size[0] / 100, y * size[1] / 100] for x, y in points]

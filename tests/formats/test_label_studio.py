@@ -324,15 +324,12 @@ BAD: dict[str, tuple[Any, str]] = {
     "annotations is null": ([task(annotations=None)], "[0]: annotations is null; expected a list"),
     "annotation is an id": (
         [task(annotations=[5])],
-        "[0]: annotations[0] is 5; expected an object",
+        "[0].annotations[0]: is 5; expected an object",
     ),
-    "no result": ([task(annotations=[{}])], "[0]: annotations[0].result is null; expected a list"),
-    "result is text": (
-        [task("x")],
-        '[0]: annotations[0].result[0] is "x"; expected an object with type and value',
-    ),
-    "value is a list": ([task({**region(), "value": []})], "annotations[0].result[0] is {"),
-    "value is null": ([task(region() | {"value": None})], "annotations[0].result[0] is {"),
+    "no result": ([task(annotations=[{}])], "[0].annotations[0]: result is missing; expected a l"),
+    "result is text": ([task("x")], f'{AT}is "x"; expected an object with type and value'),
+    "value is a list": ([task({**region(), "value": []})], f"{AT}value is []; expected an object"),
+    "value is null": ([task(region() | {"value": None})], f"{AT}value is null; expected an obj"),
     "sizes are lists": ([task(region(original_width=[5]))], "[0]: width is [5]; write pixels"),
     "type is a list": ([task(region() | {"type": []})], f"{AT}type is []; use rectanglelabels"),
     "no label": (
@@ -394,7 +391,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "JSON-MIN: a region is a number": (
         [minimal(region(), label=[{}, 5])],
-        "[0]: label[1] is 5; expected an object",
+        "[0].label[1]: is 5; expected an object",
     ),
     "CSV": ('"annotation_id","lead_time","image"\n1,2,"a.jpg"\n', "is Label Studio's CSV"),
 }
@@ -402,12 +399,12 @@ BAD: dict[str, tuple[Any, str]] = {
 
 BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
     "no predictions": ([task(region())], "has no predictions; import predictions"),
-    "ids": ([task(predictions=[500])], "[0]: predictions[0] is 500; expected an object; export"),
+    "ids": ([task(predictions=[500])], "[0].predictions[0]: is 500; expected an object; export"),
     "score is text": ([predicted(region(score="0.5"))], 'score is "0.5", expected a number'),
     "predictions is null": ([task(predictions=None)], "[0]: predictions is null; expected a list"),
     "result is null": (
         [task(predictions=[{"result": None}])],
-        "[0]: predictions[0].result is null; expected a list",
+        "[0].predictions[0]: result is null; expected a list",
     ),
     "two of one model": (
         [task(predictions=2 * predicted(region(score=1))["predictions"])],

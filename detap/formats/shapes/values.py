@@ -119,6 +119,16 @@ def located(where: str, items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     return ((f"{where}[{number}]", item) for number, item in enumerate(items))
 
 
+def located_objects(
+    where: str, items: Iterable[Any], expected: str = "expected an object"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the location and content of each object of a list; raise FaultError for others."""
+    for at, item in located(where, items):
+        if not isinstance(item, dict):
+            raise FaultError(f"is {short_json(item)}", expected, at)
+        yield at, item
+
+
 def points_of(value: Any, name: str = "points") -> list[list[float]]:
     """Return a list of points [x, y]; raise FaultError for other values."""
     if not isinstance(value, list) or not value:
