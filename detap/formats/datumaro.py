@@ -10,7 +10,6 @@ from detap.errors import Note
 from detap.formats.content import Content, scores_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
-    Box,
     Document,
     DocumentFormat,
     Image,
@@ -50,25 +49,23 @@ class Items(Document):
         if not isinstance(content, dict) or not isinstance(content.get("categories"), dict):
             raise FaultError("not a Datumaro file", self.expected)
         items = required(content, "items", list, self.expected)
-        labels = object_of(content["categories"].get("label", {})).get("labels", [])
-        if not isinstance(labels, list):
-            raise FaultError(f"categories.label.labels is {short_json(labels)}", self.expected)
-        self._labels_by_id = [self._label(n, label) for n, label in enumerate(labels)]
+        category = object_of(content["categories"].get("label", {}))
+        labels = required({"labels": [], **category}, "labels", list, self.expected)
+        self._labels_by_id = [""] * len(labels)
+        for number, label in enumerate(labels):
+            with self.problems.collected(f"categories.label.labels[{number}]"):
+                self._labels_by_id[number] = class_name(object_of(label), "name")
         self.classes |= dict.fromkeys(self._labels_by_id)
         yield from located("items", items)
-
-    def _label(self, number: int, label: Any) -> str:
-        try:
-            return class_name(object_of(label), "name")
-        except FaultError as fault:
-            where = f"categories.label.labels[{number}]"
-            raise FaultError(f"{where}: {fault.message}", fault.hint) from None
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of an item."""
         items = required(object_of(record), "annotations", list, "expected a list")
         image = object_of(record.get("image") or {})
-        height, width = _size(image.get("size"))
+        size = [None, None] if image.get("size") is None else image["size"]
+        if not isinstance(size, list) or len(size) != 2:
+            raise FaultError(f"size is {short_json(size)}", "write [height, width]")
+        height, width = size
         path = image.get("path")
         return Image(
             record.get("id"),
@@ -91,7 +88,10 @@ class Items(Document):
             raise FaultError(message, f"expected 0 to {len(self._labels_by_id) - 1}")
         attributes = object_of(record.get("attributes") or {})
         if kind == "bbox":
-            box, corners = self._box(record, attributes)
+            box = x, y, width, height = four_numbers(record, "bbox")
+            measures = x + width / 2, y + height / 2, width, height
+            angle = finite_number("rotation", attributes.get("rotation") or 0.0)
+            box, corners = self.rotated(box, measures, angle)
             return Item(self._labels_by_id[number], box, attributes, corners)
         if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
@@ -102,27 +102,12 @@ class Items(Document):
         box = self.around([*zip(flat[::2], flat[1::2], strict=True)])
         return Item(self._labels_by_id[number], box, attributes)
 
-    def _box(self, record: dict[str, Any], attributes: dict[str, Any]) -> Box:
-        """Return the bounding box of a box, and its corners if it is rotated."""
-        box = x, y, width, height = four_numbers(record, "bbox")
-        measures = x + width / 2, y + height / 2, width, height
-        angle = finite_number("rotation", attributes.get("rotation") or 0.0)
-        return self.rotated(box, measures, angle)
-
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         count = self.counts.total()
         kinds = " and ".join(sorted(self.counts))
         message = f"annotations without a box skipped: {kinds}"
         return (Note("tags-skipped", message, count, severity="info"),)
-
-
-def _size(size: Any) -> tuple[Any, Any]:
-    if size is None:
-        return None, None
-    if not isinstance(size, list) or len(size) != 2:
-        raise FaultError(f"size is {short_json(size)}", "write [height, width]")
-    return size[0], size[1]
 
 
 class Datumaro(DocumentFormat):
@@ -145,10 +130,15 @@ class Datumaro(DocumentFormat):
     def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
         """Return the file of a table; flags are attributes."""
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
-        labels, flags = table.label.tolist(), _written_attributes(table)
+        labels, columns = table.label.tolist(), dict[str, list[Any]]()
+        if isinstance(table, GroundTruth):
+            flags = {"is_crowd": table.crowd, "difficult": table.difficult, "ignore": table.ignore}
+            columns = {name: values.tolist() for name, values in flags.items() if values.any()}
+        elif (scores := scores_of(table)) is not None:
+            columns["score"] = scores
 
         def annotation(row: int) -> dict[str, Any]:
-            attributes = {name: values[row] for name, values in flags.items()}
+            attributes = {name: values[row] for name, values in columns.items()}
             known = {"id": row + 1, "type": "bbox", "label_id": labels[row], "bbox": boxes[row]}
             return {**known, "group": 0, "z_order": 0, "attributes": attributes}
 
@@ -161,11 +151,3 @@ class Datumaro(DocumentFormat):
         classes = [{"name": name, "parent": "", "attributes": []} for name in table.classes]
         categories = {"label": {"labels": classes, "attributes": []}}
         return json_with_list({"info": {}, "categories": categories}, "items", items)
-
-
-def _written_attributes(table: GroundTruth | Detections) -> dict[str, list[Any]]:
-    if isinstance(table, Detections):
-        scores = scores_of(table)
-        return {} if scores is None else {"score": scores}
-    flags = {"is_crowd": table.crowd, "difficult": table.difficult, "ignore": table.ignore}
-    return {name: values.tolist() for name, values in flags.items() if values.any()}

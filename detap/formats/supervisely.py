@@ -6,6 +6,7 @@ Reference: Supervisely's documentation, "Annotation JSON format" and "Project st
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from detap.errors import Note
@@ -62,21 +63,15 @@ class Annotations(Document):
     def folders(self) -> list[Folder]:
         """Return the annotation files of each data set; read the classes of the project."""
         folders = _folders(self.given)
-        self._read_classes(os.path.join(self.given, _META))
-        return folders
-
-    def _read_classes(self, file: str) -> None:
-        """Read the classes of a project, which has ``meta.json``."""
-        if not os.path.isfile(file):
-            return
-        self.problems.file = file
+        self.problems.file = file = os.path.join(self.given, _META)
         with self.problems.collected():
-            data = read_bytes(file, self.limits)
+            data = read_bytes(file, self.limits) if os.path.isfile(file) else b"{}"
             read, _ = json_value(data, self.problems, self.limits, "export it again")
             classes = read.get("classes") if isinstance(read, dict) else None
             for where, record in located("classes", classes if isinstance(classes, list) else ()):
                 with self.problems.collected(where):
                     self.classes[class_name(object_of(record), "title")] = None
+        return folders
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the record of the image."""
@@ -146,13 +141,19 @@ class Supervisely(DocumentFormat):
         folder = self.written[isinstance(table, Detections)]
         classes = [{"title": name, "shape": "rectangle"} for name in table.classes]
         yield f"{folder}/meta.json", json_line({"classes": classes, "tags": []})
-        corners, labels, tags = table.corners.tolist(), table.label.tolist(), _tags_of(table)
+        corners, labels = table.corners.tolist(), table.label.tolist()
+        flags: dict[str, list[Any]] = {}
+        if isinstance(table, GroundTruth):
+            flags = {tag: getattr(table, name).tolist() for name, tag in _TAGS.items()}
+        scores = scores_of(table)
 
         def item(row: int) -> dict[str, Any]:
+            values: dict[str, Any] = dict.fromkeys(tag for tag in flags if flags[tag][row])
+            values |= {} if scores is None else {_SCORE: scores[row]}
             return {
                 "classTitle": table.classes[labels[row]],
                 "geometryType": "rectangle",
-                "tags": tags[row],
+                "tags": [{"name": tag, "value": value} for tag, value in values.items()],
                 "points": {"exterior": [corners[row][:2], corners[row][2:]], "interior": []},
             }
 
@@ -167,20 +168,6 @@ def _image_files(content: Content) -> list[str]:
     """Return the file of each image, without folder."""
     suffixes = [base_name(content.file_name(name)).rpartition(".")[2] for name in content.images]
     return [f"{stem}.{suffix}" for stem, suffix in zip(content.stems(), suffixes, strict=True)]
-
-
-def _tags_of(table: GroundTruth | Detections) -> list[list[dict[str, Any]]]:
-    """Return the tags of each row."""
-    if isinstance(table, Detections):
-        scores = scores_of(table)
-        if scores is None:
-            return [[] for _ in range(len(table))]
-        return [[{"name": _SCORE, "value": score}] for score in scores]
-    columns = [(tag, getattr(table, name).tolist()) for name, tag in _TAGS.items()]
-    return [
-        [{"name": tag, "value": None} for tag, values in columns if values[row]]
-        for row in range(len(table))
-    ]
 
 
 def _tags(record: dict[str, Any]) -> dict[str, Any]:
@@ -199,8 +186,7 @@ def _tags(record: dict[str, Any]) -> dict[str, Any]:
 def _folders(path: str) -> list[Folder]:
     """Return the annotation files of each data set, or a single file."""
     refuse_stdin(path, "Supervisely's files")
-    file = one_file(path)
-    if file is not None:
+    if file := one_file(path):
         return [file]
     inside = []
     for above, names, _ in os.walk(path):
@@ -214,11 +200,11 @@ def _folders(path: str) -> list[Folder]:
         message = f"no annotations: no file in a folder {_FOLDER} ends with .json"
         refuse(path, message, "use the folder of the project or data set")
     counts = Counter(without_suffix(name) for folder in folders for name in folder.members)
-    for folder in folders:  # names that repeat get that of their data set
+    for n, folder in enumerate(folders):  # names that repeat get that of their data set
         data_set = os.path.basename(os.path.dirname(folder.path))
-        members = [*folder.members.items()]
-        folder.members.clear()
-        for name, member in members:
-            is_repeated = counts[without_suffix(name)] > 1
-            folder.members[f"{data_set}/{name}" if is_repeated else name] = member
+        members = {
+            f"{data_set}/{name}" if counts[without_suffix(name)] > 1 else name: member
+            for name, member in folder.members.items()
+        }
+        folders[n] = replace(folder, members=members)
     return folders

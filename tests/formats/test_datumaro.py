@@ -109,7 +109,7 @@ BAD = {
     "no items": Bad(changed(TRUTH, without="items"), "items is missing"),
     "an empty list": Bad(changed(TRUTH, "items", to=[]), "no boxes in its 0 images"),
     "labels are an object": Bad(
-        changed(TRUTH, "categories", "label", "labels", to={}), "categories.label.labels is {}"
+        changed(TRUTH, "categories", "label", "labels", to={}), "labels is {}"
     ),
     "a label is text": Bad(
         changed(TRUTH, "categories", "label", "labels", 0, to="a"), 'labels[0]: is "a"'
