@@ -10,7 +10,6 @@ import codecs
 import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from io import BytesIO
 from typing import Any
 
@@ -41,6 +40,9 @@ _SHAPES = (*_POINTS, *_UNREAD, "box", "ellipse", "mask")
 _KIND = ""
 """The key of a shape's element among its attributes."""
 _SHOWN = 60
+_TEXT = "text()[normalize-space()]"
+_ODD_NODES: Any = etree.XPath(f"{_TEXT} | */{_TEXT} | */*/*")
+"""Text between the elements of an image, and elements in attributes."""
 _AGAIN = "export the task again, as CVAT for images 1.1"
 
 _Attributes = Mapping[str, str]
@@ -123,7 +125,7 @@ class Annotations(Document):
     def _check_part(self, part: Any) -> None:
         """Check an element below the root."""
         if part.tag == "image":
-            for node in _odd_nodes()(part):
+            for node in _ODD_NODES(part):
                 self._check_node(node)
             return
         if part.tag == "track":
@@ -235,13 +237,6 @@ def _attributes(shape: Any) -> dict[str, str]:
         if element.tag == "attribute" and (name := element.get("name")):
             attributes.setdefault(name, element.text or "")
     return attributes
-
-
-@cache
-def _odd_nodes() -> Any:
-    """Return the search for text between elements, and for elements in attributes, of an image."""
-    text = "text()[normalize-space()]"
-    return etree.XPath(f"{text} | */{text} | */*/*")
 
 
 def _required(attributes: _Attributes, names: tuple[str, ...]) -> list[float]:

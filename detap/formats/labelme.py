@@ -22,6 +22,7 @@ from detap.formats.shapes.values import (
     located,
     points_of,
     points_text,
+    required,
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
@@ -83,25 +84,23 @@ class Shapes(Document):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""
-        width = height = None
-        with self.problems.collected():
-            side_of("imageWidth", record.get("imageWidth"))
-            side_of("imageHeight", record.get("imageHeight"))
-            width, height = record.get("imageWidth"), record.get("imageHeight")
-        stem = self.name
-        path = record.get("imagePath")
-        image_file = ""
+        stem, path, image_file = self.name, record.get("imagePath"), ""
+        for side in ("imageWidth", "imageHeight"):
+            side_of(side, record.get(side))
         if isinstance(path, str):
             is_other = without_suffix(base_name(path)) != stem
             self.counts["image-path-of-other-name"] += is_other
             image_file = f"{stem}{os.path.splitext(base_name(path))[1]}"
             folder = os.path.dirname(os.path.relpath(file, self.given))
-            self.image_paths[stem] = _inside(folder, path)
+            joined = posixpath.join(folder, path.replace("\\", "/").lstrip("/"))
+            inside = posixpath.normpath(joined).removeprefix("../")
+            self.image_paths[stem] = posixpath.normpath("/" + inside).lstrip("/")
         flags = record.get("flags")
         attributes = {key: record[key] for key in record.keys() - {"shapes", "imageData"}}
         attributes |= flags if isinstance(flags, dict) else {}
         shapes = located("shapes", record["shapes"])
-        return Image(stem, shapes, width, height, attributes, stem, image_file)
+        size = record.get("imageWidth"), record.get("imageHeight")
+        return Image(stem, shapes, *size, attributes, stem, image_file)
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
@@ -111,13 +110,11 @@ class Shapes(Document):
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags of a shape."""
-        flags = attributes.get("flags")
-        if not isinstance(flags, dict | None):
-            raise FaultError(
-                f"flags is {short_json(flags)}", "write an object of names with true or false"
-            )
-        difficult = super().flags_of({"difficult": attributes.get("difficult")})
-        return difficult | super().flags_of(flags or {})
+        given = {"flags": None, "difficult": None, **attributes}
+        hint = "write an object of names with true or false"
+        flags = required(given, "flags", dict | None, hint) or {}
+        difficult = super().flags_of({"difficult": given["difficult"]})
+        return difficult | super().flags_of(flags)
 
     def _box(self, shape: dict[str, Any]) -> Box:
         """Return the bounding box of a shape, and the corners if it is a rotated box."""
@@ -125,8 +122,10 @@ class Shapes(Document):
         kind = shape.get("shape_type") or "polygon"
         points = points_of(shape.get("points"))
         if kind == "rectangle":
-            if len(points) == 2 or (len(points) == 4 and _upright(points)):
-                return bounds(points), None
+            x1, y1, x2, y2 = bounds(points)
+            upright = {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
+            if len(points) == 2 or (len(points) == 4 and upright):
+                return [x1, y1, x2, y2], None
             if len(points) != 4:
                 message = f"has {points_text(points)} as a rectangle"
                 raise FaultError(message, "expected two corners or four")
@@ -200,16 +199,3 @@ def _files(folder: str) -> Iterator[str]:
         if files:
             return
         below += sorted(entry.path for entry in visible if entry.is_dir())
-
-
-def _inside(folder: str, path: str) -> str:
-    """Return the path of an image as one inside the ground truth's folder, or its parent."""
-    joined = posixpath.join(folder, path.replace("\\", "/").lstrip("/"))
-    inside = posixpath.normpath(joined).removeprefix("../")
-    return posixpath.normpath("/" + inside).lstrip("/")
-
-
-def _upright(points: list[list[float]]) -> bool:
-    """Return True if four points are the corners of an axis-aligned box."""
-    x1, y1, x2, y2 = bounds(points)
-    return {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}

@@ -67,7 +67,11 @@ class Frames(Document):
         if not isinstance(content, dict) or not isinstance(content.get("frames"), list):
             raise FaultError("has no list of frames", self.expected)
         if "name" in content:  # BDD100K before 2020: a file for each image
-            yield "", _old_frame(content)
+            if len(content["frames"]) != 1:
+                count = len(content["frames"])
+                raise FaultError(f"has {count} frames under one name", "expected one")
+            frame = object_of(content["frames"][0])
+            yield "", {**content, "labels": required(frame, "objects", list, "expected a list")}
             return
         config = object_of(content.get("config") or {})
         self._size = object_of(config.get("imageSize") or {})
@@ -120,15 +124,6 @@ class Frames(Document):
         """Return the flags of a label: ignored is crowd, as in the reference."""
         is_crowd = any(attributes.get(name) is True for name in _CROWD)
         return {"crowd"} if is_crowd and not self.scored else set()
-
-
-def _old_frame(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the frame of a file of one image."""
-    frames = content["frames"]
-    if len(frames) != 1:
-        raise FaultError(f"has {len(frames)} frames under one name", "expected one")
-    objects = required(object_of(frames[0]), "objects", list, "expected a list")
-    return {"name": content["name"], "labels": objects, "attributes": content.get("attributes")}
 
 
 class Scalabel(DocumentFormat):

@@ -269,15 +269,19 @@ def _records_of(header: list[str], rows: list[Row], problems: Problems) -> list[
         where = f"line {of_image[0].line}"
         with problems.collected(where):
             record = {"filename": name, "file_attributes": _cell(of_image[0], "file_attributes")}
-            record["regions"] = dict(map(_region, _with_region(of_image)))
+            count = of_image[0].values["region_count"]
+            if count != str(len(of_image)) and (count, len(of_image)) != ("0", 1):
+                message = f"region_count of {quote(name)} is {quote(count)}, rows: {len(of_image)}"
+                raise FaultError(message, _EXPECTED)
+            record["regions"] = {
+                f"line {row.line}": {
+                    "shape_attributes": _cell(row, "region_shape_attributes"),
+                    "region_attributes": _cell(row, "region_attributes"),
+                }
+                for row in (of_image if count != "0" else ())
+            }
             records.append((where, record))
     return records
-
-
-def _region(row: Row) -> tuple[str, Any]:
-    shape = _cell(row, "region_shape_attributes")
-    attributes = _cell(row, "region_attributes")
-    return f"line {row.line}", {"shape_attributes": shape, "region_attributes": attributes}
 
 
 def _cell(row: Row, name: str) -> Any:
@@ -291,17 +295,6 @@ def _cell(row: Row, name: str) -> Any:
         message = f"{name} of line {row.line} is {quote(text[:_SHOWN])}"
         raise FaultError(message, "expected a JSON object")
     return value
-
-
-def _with_region(rows: list[Row]) -> list[Row]:
-    """Return the rows of an image with a region; raise FaultError if rows are missing."""
-    text = rows[0].values["region_count"]
-    if text == "0" and len(rows) == 1:
-        return []
-    if text != str(len(rows)):
-        name = quote(rows[0].values["filename"])
-        raise FaultError(f"region_count of {name} is {quote(text)}, rows: {len(rows)}", _EXPECTED)
-    return rows
 
 
 class Via(DocumentFormat):
