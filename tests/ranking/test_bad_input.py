@@ -670,8 +670,8 @@ ONE, SCORED = {"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}
         (
             ONE,
             {"_cls_t_cat.txt": "2 1\n"},
-            "results: _cls_t_cat.txt: line 1: image '2' is not in cat_t.txt; score the images "
-            "of the set",
+            "results: _cls_t_cat.txt: line 1: image '2' is not in the image set of cat; score the "
+            "images of the set",
         ),
         (
             ONE,

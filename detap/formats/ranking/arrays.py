@@ -7,6 +7,7 @@ array's header must match its number of bytes.
 import os
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, BinaryIO, NoReturn
@@ -200,8 +201,7 @@ class ArraySource:
             names = [name.decode("utf-8", "surrogateescape") for name in names]
         names = tuple(map(str, names))
         if len(set(names)) != len(names):
-            first = {name: row for row, name in reversed([*enumerate(names)])}
-            twice = next(name for row, name in enumerate(names) if first[name] != row)
+            twice = Counter(names).most_common(1)[0][0]
             self.refuse(key, f"duplicate name {twice!r}", "use distinct names")
         if len(names) != count:
             self.refuse(key, f"has {len(names)} name{'s' * (len(names) != 1)}", f"give {count}")

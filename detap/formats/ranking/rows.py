@@ -1,9 +1,8 @@
 """Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.formats.coco.records import score_of
 from detap.formats.shapes.values import json_value
@@ -18,18 +17,13 @@ from detap.io.stream import read_bytes
 from detap.text_input import is_whole
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A kind of file: runs or relevance judgments.
+class Form(NamedTuple):
+    """A kind of file: runs or relevance judgments."""
 
-    `what` is its name and `number` the name of the number in messages, `columns` are those of TREC
-    text, and `default` is the default number in CSV and JSON, None if it is required.
-    """
-
-    what: str
-    number: str
-    columns: tuple[str, ...]
-    default: float | None = None
+    what: str  # its name in messages
+    number: str  # the name of its number
+    columns: tuple[str, ...]  # of TREC text
+    default: float | None = None  # number in CSV and JSON, None if it is required
 
 
 RUN = Form("a run", "score", ("query", "Q0", "item", "rank", "score", "tag"))
@@ -126,8 +120,9 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
         name: next((headings.index(word) for word in SYNONYMS[name] if word in headings), -1)
         for name in ("query", "item", form.number)
     }
-    optional = () if form.default is None else (form.number,)
-    missing = [name for name, index in columns.items() if index < 0 and name not in optional]
+    if form.default is not None and columns[form.number] < 0:
+        del columns[form.number]
+    missing = [name for name, index in columns.items() if index < 0]
     if missing:
         have = ", ".join(map(repr, headings[:10]))
         problems.instead(
@@ -137,16 +132,12 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
         problems.raise_any()
     for line, cells in table:
         with problems.collected(f"line {line}"):
-            query, item, index = (
-                cells[columns["query"]],
-                cells[columns["item"]],
-                columns[form.number],
-            )
-            number = cells[index] if index >= 0 else str(form.default)
-            value = number_in_text(form.number, number)
-            if not query or not item:
+            values = {form.number: str(form.default)}
+            values |= {name: cells[index] for name, index in columns.items()}
+            value = number_in_text(form.number, values[form.number])
+            if not values["query"] or not values["item"]:
                 raise FaultError("empty query or item", "write both")
-            yield line, query, item, value
+            yield line, values["query"], values["item"], value
 
 
 def _from_json(data: bytes, form: Form, problems: Problems, limits: Limits) -> Iterator[Row]:

@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,7 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.coco.records import score_of
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
-from detap.formats.ranking.rows import (
-    name_of,
-    number_in_text,
-    refuse_others,
-    text_rows,
-)
+from detap.formats.ranking.rows import name_of, number_in_text, refuse_others, text_rows
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.folder import files_of
@@ -159,15 +153,12 @@ class _Cells:
                     pairs = [(cells[0], "1")] if cells[0] else []
                 for name, cell in pairs:
                     if cell or self.number == "label":
-                        self._add(sample, name, self._number(cell))
+                        value = number_in_text(self.number, cell)
+                        if self.number == "label" and value not in (0.0, 1.0):
+                            raise FaultError(f"label {quote(cell)} is not 0 or 1", "use 0 or 1")
+                        self._add(sample, name, value)
                     else:
                         self.classes[name] = None
-
-    def _number(self, text: str) -> float:
-        value = number_in_text(self.number, text)
-        if self.number == "label" and value not in (0.0, 1.0):
-            raise FaultError(f"label {quote(text)} is not 0 or 1", "use 0 or 1")
-        return value
 
     def _read_json(self, data: bytes, limits: Limits) -> None:
         form = "{class: score}" if self.number == "score" else "[label, ...]"
@@ -179,20 +170,17 @@ class _Cells:
             location = f"sample {short_json(sample)}"
             with self.problems.collected(location):
                 if self.number == "label":
-                    self._add_labels(sample, value)
-                    continue
-                if not isinstance(value, dict):
+                    for label in value if isinstance(value, list) else [value]:
+                        if (name := name_of(label)) is None:
+                            raise FaultError(f"label {short_json(label)} is not a name", "use text")
+                        self._add(sample, name, 1.0)
+                elif not isinstance(value, dict):
                     message = f"is {short_json(value)}, expected an object"
                     raise FaultError(message, "write {class: score, ...}")
-                for name, score in value.items():
-                    with self.problems.collected(f"{location}, class {short_json(name)}"):
-                        self._add(sample, name, score_of(score))
-
-    def _add_labels(self, sample: str, value: Any) -> None:
-        for label in value if isinstance(value, list) else [value]:
-            if (name := name_of(label)) is None:
-                raise FaultError(f"label {short_json(label)} is not a name", "use text")
-            self._add(sample, name, 1.0)
+                else:
+                    for name, score in value.items():
+                        with self.problems.collected(f"{location}, class {short_json(name)}"):
+                            self._add(sample, name, score_of(score))
 
 
 def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
@@ -266,22 +254,12 @@ def read_voc(
     results = os.fspath(results)
     truths = _truth_files(folder, image_set)
 
-    def check_label(_: str, image: str, value: float) -> None:
-        if value not in _TRUTH_OF_LABEL:
-            message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
-            raise FaultError(message, "use -1, 0 or 1")
-
-    def check_score(name: str, image: str, _: float) -> None:
-        if image not in labels[name]:
-            message = f"image {image!r} is not in {truths[name]}"
-            raise FaultError(message, "score the images of the set")
-
-    labels = _numbers(folder, truths, "label", limits, check_label)
+    labels = _numbers(folder, truths, "label", limits)
     images = dict.fromkeys(image for of_class in labels.values() for image in of_class)
     if not images:
         refuse(folder, "no images", "use image sets with lines `image label`")
     files = _result_files(results, truths)
-    scores = _numbers(results, files, "score", limits, check_score)
+    scores = _numbers(results, files, "score", limits, labels)
     label, score = (_matrix(values, truths, images).T for values in (labels, scores))
     truth = np.full(label.shape, NOT_LISTED, np.int8)
     for value, code in _TRUTH_OF_LABEL.items():
@@ -345,9 +323,9 @@ def _numbers(
     files: Mapping[str, str],
     title: str,
     limits: Limits,
-    check: Callable[[str, str, float], None],
+    labels: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Return the number of each image by class; `check` raises FaultError for a wrong one."""
+    """Return the number of each image by class: a label, or the score of one of the `labels`."""
     problems = Problems(limits.problems, shown(folder))
     numbers: dict[str, dict[str, float]] = {}
     for name, file in files.items():
@@ -358,7 +336,12 @@ def _numbers(
             with problems.collected(f"{file}: line {line}"):
                 if image in numbers[name]:
                     raise FaultError(f"duplicate image {image!r}", "keep one line")
-                check(name, image, number)
+                if labels is None and number not in _TRUTH_OF_LABEL:
+                    message = f"label {number:g} of image {image!r} is not -1, 0 or 1"
+                    raise FaultError(message, "use -1, 0 or 1")
+                if labels is not None and image not in labels[name]:
+                    message = f"image {image!r} is not in the image set of {name}"
+                    raise FaultError(message, "score the images of the set")
                 numbers[name][image] = number
     problems.raise_any()
     return numbers
