@@ -60,10 +60,8 @@ class Rows(Document):
     corner_names = _COORDINATES[0]
     expected = f"expected a CSV with the header `{_HEADER}`"
 
-    _has_empty = False
-
     def parse(self, data: bytes) -> Any:
-        """Return the rows of each image."""
+        """Return the location, name and rows of each image."""
         before = self.problems.count
         header, rows = read_csv(data, self.problems, self.expected)
         images: dict[str, list[Row]] = defaultdict(list)
@@ -71,14 +69,13 @@ class Rows(Document):
             self._find_columns(header)
             for row in rows:
                 images[row.values[self._columns["image"]]].append(row)
-        return images
+        return [(f"line {rows[0].line}", (name, rows)) for name, rows in images.items()]
 
     def _find_columns(self, header: Sequence[str]) -> None:
         """Find the column of the image, class, score (if any) and each coordinate."""
         if _is_without_header(header):
             raise FaultError("has no header", f"put the line `{_HEADER}` above it", "line 1")
-        named = {name: name for name in header}
-        score = next((name for name in SCORES if name in named), "")
+        score = next((name for name in SCORES if name in header), "")
         if score and not self.scored and not self.images_only:
             message = f"has a column {score} (detections?)"
             raise FaultError(message, "use the ground truth", "line 1")
@@ -89,27 +86,21 @@ class Rows(Document):
         choices |= {name: (column,) for name, column in zip(CORNERS, corners, strict=True)}
         choices |= {"score": (score,)} if score and self.scored else {}
         for name, columns in choices.items():
-            column = next((column for column in columns if column in named), None)
+            column = next((column for column in columns if column in header), None)
             if column is None:
                 sink = name == "image" and corners is not _COORDINATES[0]
                 hint = _SINK if sink else self.expected
                 raise FaultError(f"has no column {' or '.join(columns)}", hint, "line 1")
             self._columns[name] = column
 
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the location and record of each image."""
-        for name, rows in content.items():
-            yield f"line {rows[0].line}", (name, rows)
-
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of rows."""
         name, rows = record
         self._seen = set[tuple[Any, ...]]()
-        first = rows[0].values
         objects = ((f"line {row.line}", row.values) for row in rows)
-        width, height = (side_in_text(side, first.get(side, "")) for side in ("width", "height"))
-        self._size = {side: first.get(side, "") for side in ("width", "height")}
+        self._size = {side: rows[0].values.get(side, "") for side in ("width", "height")}
         self._first_row = location
+        width, height = (side_in_text(*pair) for pair in self._size.items())
         return Image(name, objects, width, height)
 
     def item_of(self, record: Any) -> Item | None:
@@ -120,7 +111,7 @@ class Rows(Document):
                 raise FaultError(message, "use one size per image")
         values = {name: record[column] for name, column in self._columns.items()}
         if not any(values[name] for name in ("class", *CORNERS)):
-            self._has_empty = True
+            self.counts["empty"] += 1
             return None
         if not values["class"]:
             raise FaultError(f"{self._columns['class']} is empty", "write the name of its class")
@@ -151,7 +142,7 @@ class Rows(Document):
         if self.scored:
             return ()
         message = "images in the file; images without boxes are missing, unless in --image-sizes"
-        count = 0 if self.size_table or self._has_empty else len(self.images)
+        count = 0 if self.size_table or self.counts["empty"] else len(self.images)
         return (
             Note("repeated-rows", "rows repeat another; dropped", self.counts["repeated"]),
             Note("images-with-boxes-only", message, count, severity="info"),

@@ -331,7 +331,7 @@ def test_notes_count_answers(tmp_path: Path) -> None:
     assert notes_of(read(tmp_path, jsonl(*records))) == {
         "responses-failed": (
             "1 of 4 answers has no boxes that could be read (failed); first: a: "
-            '"There are none of these objects in..."',
+            '"There are none of these objects in the image."',
             1,
             "warning",
         ),

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 from typing import Any, NamedTuple, NoReturn
@@ -29,8 +29,6 @@ from detap.tables.notes import SAME_IMAGES, extra_images_note, extra_images_prob
 from detap.text_input import nearest, quote
 
 _SHAPE = 'expected {"image": "a.jpg", "response": "..."}'
-_SHOWN = 35
-"""Characters of an answer in a message."""
 _SMALL, _BORDER, _ENOUGH, _MOST = 0.7, 1.05, 30, 0.9
 """Answers look like pixels if, on images whose sides are below 0.7 of the unit, 90 % of at least 30
 boxes end within the image, or up to 5 % beyond."""
@@ -115,8 +113,13 @@ class Answers(LinesDocument):
         label = required({"label": "", **record}, "label", str | None, "write a class name")
         if not (label or self.dialect.has_labels):
             raise FaultError("label is missing", "write the class that was asked for")
+        sides = ("input_width", "input_height")
+        width, height = (side_of(name, record.get(name)) for name in sides)
+        if isnan(width) != isnan(height):
+            raise FaultError("has one of input_width and input_height", "write both or neither")
+        size = None if isnan(width) else (width, height)
         answer = self.dialect.read(response, collapse(label or ""))
-        return Line(location, image, response, answer, _input_size(record))
+        return Line(location, image, response, answer, size)
 
     def _find_images(self) -> None:
         """Group the lines by image; leave out those of unknown images, or raise FaultError."""
@@ -212,7 +215,7 @@ class Answers(LinesDocument):
         bad = [f"{line.image}: {text}" for line in self.lines for text in line.answer.bad]
         have = "has" if len(failed) == 1 else "have"
         message = f"{len(failed)} of {len(self.lines)} answers {have} no boxes that could be read"
-        first = "".join(f"{line.image}: {_excerpt(line.response)}" for line in failed[:1])
+        first = "".join(f"{line.image}: {short_json(line.response)}" for line in failed[:1])
         in_pixels = self._in_pixels if self._on_small >= _ENOUGH else 0
         in_pixels *= self._in_pixels >= _MOST * self._on_small
         left_out = "boxes without four finite numbers and a label are left out"
@@ -227,21 +230,6 @@ class Answers(LinesDocument):
             ),
             *notes,
         )
-
-
-def _input_size(record: Mapping[str, Any]) -> Size | None:
-    """Return the width and height of the resized input, if a line has them."""
-    names = "input_width", "input_height"
-    width, height = (side_of(name, record.get(name)) for name in names)
-    if isnan(width) != isnan(height):
-        raise FaultError("has one of input_width and input_height", "write both or neither")
-    return None if isnan(width) else (width, height)
-
-
-def _excerpt(text: str) -> str:
-    """Return the beginning of an answer in quotes."""
-    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN].rstrip()}..."
-    return short_json(short)
 
 
 class Responses(Format):

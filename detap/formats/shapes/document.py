@@ -350,28 +350,24 @@ class Document(RowReader):
         listed = self.classes | dict.fromkeys(self._labels)
         classes, label = name_index(self._labels, arrange(listed))
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
+        polygons: Floats | None = None  # quadrilaterals, boxes among them, unless all are boxes
+        if self._corners:
+            polygons = box_polygons(encode_boxes(values[:, 1:], self.box_format)[0])
+            polygons[[*self._corners]] = np.reshape([*self._corners.values()], (-1, 8))
         image, every = np.array(self._image, np.int32), np.arange(len(self))
         return Objects(
             images=tuple(images),
             classes=classes,
-            image=index[image] if len(image) else image,
+            image=index[image],
             label=label,
             boxes=values[:, 1:].copy(),
             box_format=self.box_format,
-            polygons=self._polygons(values[:, 1:]),
+            polygons=polygons,
             score=values[:, 0].copy() if self.scored else None,
             flags={flag: np.isin(every, rows) for flag, rows in self._flagged.items()},
             extra=self.object_attributes.columns(),
             sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
         )
-
-    def _polygons(self, boxes: Floats) -> Floats | None:
-        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
-        if not self._corners:
-            return None
-        polygons = box_polygons(encode_boxes(boxes, self.box_format)[0])
-        polygons[[*self._corners]] = np.reshape([*self._corners.values()], (-1, 8))
-        return polygons
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""
