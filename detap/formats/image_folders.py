@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from detap.io.paths import SourceFile, is_url
+from detap.io.paths import is_url
 from detap.tables.detection import GroundTruth
 
 
@@ -27,7 +27,9 @@ def nearby_folders(ground_truth: GroundTruth, relative: Iterable[str] = ()) -> l
     sources = [source for source in ground_truth.files if not is_url(source.path)]
     folders: dict[str, ImageFolder] = {}
     for source in [source for source in sources if source.members] or sources:
-        base = _folder_of(source)
+        base = source.path
+        if source.members or not os.path.isdir(base):
+            base = os.path.dirname(os.path.join(base, *source.members[:1]))
         for folder in folders_at(base, relative or _near_file(source.path)):
             folders.setdefault(folder.path, folder)
     return list(folders.values())
@@ -39,13 +41,6 @@ def folders_at(base: str, relative: Iterable[str]) -> Iterator[ImageFolder]:
     for name in relative:
         root = os.path.realpath(parent if name.startswith(os.pardir) else base)
         yield ImageFolder(os.path.normpath(os.path.join(base, name)), root)
-
-
-def _folder_of(source: SourceFile) -> str:
-    """Return the folder of the annotation files."""
-    if not source.members and os.path.isdir(source.path):
-        return source.path
-    return os.path.dirname(os.path.join(source.path, *source.members[:1]))
 
 
 def _near_file(path: str) -> Iterator[str]:

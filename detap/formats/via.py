@@ -136,7 +136,13 @@ class Regions(Document):
         """Return the object of a region."""
         attributes = required(record, "region_attributes", dict, "expected an object")
         shape = required(record, "shape_attributes", dict, "expected an object")
-        return Item(self._label(attributes), self._box(shape), attributes)
+        label, kind = self._label(attributes), shape.get("name")
+        if kind == "rect":
+            return Item(label, [*numbers(shape, *_XYWH)], attributes)
+        if kind not in (*_POINTS, *_RADII):
+            raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
+        self.refuse_shape(kind)
+        return Item(label, as_xywh(_bounds(kind, shape)), attributes)
 
     def score_number(self, name: str, value: Any) -> float:
         """Return a score as a number; attributes are text."""
@@ -155,15 +161,6 @@ class Regions(Document):
                 raise FaultError(message, "set exactly one")
             attributes = {name: value[0]}
         return class_name(attributes, name)
-
-    def _box(self, shape: dict[str, Any]) -> list[float]:
-        kind = shape.get("name")
-        if kind == "rect":
-            return [*numbers(shape, *_XYWH)]
-        if kind not in (*_POINTS, *_RADII):
-            raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
-        self.refuse_shape(kind)
-        return as_xywh(_bounds(kind, shape))
 
 
 def _attributes(record: Any) -> Iterator[str]:
@@ -313,12 +310,14 @@ class Via(DocumentFormat):
             line = head(path).removeprefix(BYTE_ORDER_MARK).lstrip(b"# ").partition(b"\n")[0]
             return {b"filename", b"region_shape_attributes"} <= {*line.strip().split(b",")}
         paths = json_paths(path)
+        ends = (".regions", ".base64_img_data")
+        images = (name.rpartition(".")[0] for name in paths if name.endswith(ends))
         return (
             "._via_settings" in paths
             or f".{_PROJECT}" in paths
             or {".project", ".config"} <= paths
             or (".file" in paths and any(name.endswith(".fname") for name in paths))
-            or any(_is_of_image(name, paths) for name in paths)
+            or any(f"{one}.filename" in paths for one in images if one and "[]" not in one)
         )
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
@@ -348,10 +347,3 @@ class Via(DocumentFormat):
                 for file, _, rows in written_images(content, table)
             }
         )
-
-
-def _is_of_image(path: str, paths: frozenset[str]) -> bool:
-    """Return True if a path is that of the file name of an image."""
-    above = path.removesuffix(".filename")
-    regions = {f"{above}.regions", f"{above}.base64_img_data"}
-    return above not in ("", path) and "[]" not in above and not paths.isdisjoint(regions)

@@ -292,37 +292,31 @@ COGVLM = TokenDialect(
 
 def read_tokens(text: str, dialect: TokenDialect, answer: Answer) -> None:
     """Add the boxes of an answer in tokens."""
-    end = 0
-    last_label = ""
+    end, last_label = 0, ""
     for match in re.finditer(dialect.boxes, text):
         groups = match.groupdict()
         between = text[end : match.start()].rpartition(">")[2]
         label = groups.get("label", between) or ""
         if not label and not between.strip(" ,\n"):
             label = last_label  # several boxes of one label
-        _add_boxes(match, label, dialect, answer)
         end, last_label = match.end(), label
+        boxes = re.findall(dialect.box, groups["boxes"].strip(), re.DOTALL)
+        shown = quote(match[0])
+        has_end = bool((groups.get("end") or "").strip())
+        at_end = not has_end and _PART_OF_TAG.match(text, end) is not None
+        if at_end and "end" in groups:
+            answer.notes.add("truncated")
+        if has_end and boxes in ([], ["None"]):
+            answer.is_empty = True
+            continue
+        for index, box in enumerate(boxes, 1):
+            numbers = [float(number) for number in _DIGITS.findall(box)]
+            is_last = index == len(boxes)
+            is_cut = is_last and not has_end and box.strip()[-1] not in ">)]"
+            is_whole = len(numbers) == dialect.numbers and not is_cut
+            if at_end and is_last and not is_whole:
+                answer.notes.add("truncated")
+            elif box.strip() != "None":
+                answer.add(label, dialect.corners(numbers) if is_whole else None, shown)
     if _UNFINISHED.search(text[end:]):
         answer.notes.add("truncated")
-
-
-def _add_boxes(match: re.Match[str], label: str, dialect: TokenDialect, answer: Answer) -> None:
-    """Add the boxes of a label."""
-    groups, text = match.groupdict(), quote(match[0])
-    boxes = re.findall(dialect.box, groups["boxes"].strip(), re.DOTALL)
-    has_end = bool((groups.get("end") or "").strip())
-    at_end = not has_end and _PART_OF_TAG.match(match.string, match.end()) is not None
-    if at_end and "end" in groups:
-        answer.notes.add("truncated")
-    if has_end and boxes in ([], ["None"]):
-        answer.is_empty = True
-        return
-    for index, box in enumerate(boxes):
-        numbers = [float(number) for number in _DIGITS.findall(box)]
-        is_last = index == len(boxes) - 1
-        is_cut = is_last and not has_end and box.strip()[-1] not in ">)]"
-        is_whole = len(numbers) == dialect.numbers and not is_cut
-        if at_end and is_last and not is_whole:
-            answer.notes.add("truncated")
-        elif box.strip() != "None":
-            answer.add(label, dialect.corners(numbers) if is_whole else None, text)
