@@ -15,13 +15,13 @@ from urllib.parse import unquote
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import (
     Content,
     check_words,
     exact_number,
     known_sizes,
     lost,
+    rounded_corners,
     rows_of_images,
     scores_of,
 )
@@ -54,7 +54,7 @@ from detap.formats.xywh import to_xywh
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
+from detap.tables.detection import Detections, Floats, GroundTruth
 from detap.text_input import join_names
 
 _SHAPES = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "labels")
@@ -348,10 +348,7 @@ def _add_results(
     boxes = to_xywh(table.corners, table.box_area)[0]
     side = np.tile(sizes[table.image], 2)
     percent = _percent(boxes, side)
-    changed = (encode_boxes(percent * side / 100, "xywh")[0] != table.corners).any(axis=1)
-    message = f"{kind}: corners change in the last bits as percent"
-    count = int(np.count_nonzero(changed))
-    notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
+    notes += rounded_corners(table.corners, percent * side / 100, "percent")
     negative = np.any(boxes[:, 2:] < 0, axis=1)
     notes += lost(f"{kind} of negative size; readers reject them", negative)
     scores = scores_of(table)

@@ -127,17 +127,16 @@ class Supervisely(DocumentFormat):
         inside = os.path.join(path, _FOLDER)
         return first_files_fit(inside if os.path.isdir(inside) else path, self.fits)
 
-    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-        """Yield a project for each table; flags and scores are tags."""
-        check_file_names(content, _image_files(content), "image")
-        yield from super().write(content, notes)
-        for table in (content.ground_truth, content.detections):
-            notes += () if table is None else rounded_areas(table, "boxes")
-
     def files(
         self, content: Content, table: GroundTruth | Detections, notes: list[Note]
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield the files of a project."""
+        """Yield the files of a project; flags and scores are tags."""
+        suffixes = [
+            base_name(content.file_name(name)).rpartition(".")[2] for name in content.images
+        ]
+        names = [f"{stem}.{end}" for stem, end in zip(content.stems(), suffixes, strict=True)]
+        check_file_names(content, names, "image")
+        notes += rounded_areas(table, "boxes")
         folder = self.written[isinstance(table, Detections)]
         classes = [{"title": name, "shape": "rectangle"} for name in table.classes]
         yield f"{folder}/meta.json", json_line({"classes": classes, "tags": []})
@@ -158,16 +157,10 @@ class Supervisely(DocumentFormat):
             }
 
         images = written_images(content, table)
-        for name, (_, size, rows) in zip(_image_files(content), images, strict=True):
+        for name, (_, size, rows) in zip(names, images, strict=True):
             sides = {} if size is None else {"size": {"height": size[1], "width": size[0]}}
             record = {"tags": [], **sides, "objects": [*map(item, rows)]}
             yield f"{folder}/ds0/ann/{name}.json", json_line(record)
-
-
-def _image_files(content: Content) -> list[str]:
-    """Return the file of each image, without folder."""
-    suffixes = [base_name(content.file_name(name)).rpartition(".")[2] for name in content.images]
-    return [f"{stem}.{suffix}" for stem, suffix in zip(content.stems(), suffixes, strict=True)]
 
 
 def _tags(record: dict[str, Any]) -> dict[str, Any]:

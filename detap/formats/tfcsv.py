@@ -7,7 +7,7 @@ References: `xml_to_csv.py` of the TensorFlow object detection tutorials; Robofl
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from io import StringIO
 from typing import Any, Self
@@ -168,14 +168,10 @@ class TensorFlowCsv(DocumentFormat):
             return True
         return any(set(corners) <= set(names) for corners in _COORDINATES)
 
-    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-        """Yield a CSV for each table."""
-        check_words(content, content.classes, "class")
-        check_words(content, [*map(content.file_name, content.images)], "image")
-        yield from super().write(content, notes)
-
     def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
         """Return the file of a table; an image without boxes has a row with an empty box."""
+        check_words(content, table.classes, "class")
+        check_words(content, [*map(content.file_name, content.images)], "image")
         if isinstance(table, GroundTruth):
             repeated = repeats(pair_key(table.image, table.label), table.corners)
             notes += lost("duplicate objects; readers drop them", repeated)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
-from detap.formats.content import Content
+from detap.formats.content import Content, scores_of
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import (
     Document,
@@ -320,14 +320,10 @@ class Via(DocumentFormat):
             or any(f"{one}.filename" in paths for one in images if one and "[]" not in one)
         )
 
-    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-        """Yield a file for each table; raise InputError for scores."""
-        if content.detections is not None and content.detections.has_scores:
-            raise content.refuse("VIA cannot hold scores", "convert the ground truth alone")
-        yield from super().write(content, notes)
-
     def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
         """Return the file; the size of image files is unknown and written as 0."""
+        if scores_of(table) is not None:
+            raise content.refuse("VIA cannot hold scores", "convert the ground truth alone")
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
         labels = table.label.tolist()
 

@@ -28,6 +28,7 @@ from detap.formats.by_name.notes import (
 )
 from detap.formats.by_name.objects import Objects, detections, ground_truth, name_index
 from detap.formats.by_name.problems import RowReader, refuse_empty
+from detap.formats.coco.records import check_text
 from detap.formats.content import (
     Content,
     exact_number,
@@ -247,10 +248,7 @@ class Document(RowReader):
         stem = image.stem
         if stem is None:
             stem = without_suffix(image.name.replace("\\", "/"))
-            try:
-                stem.encode()
-            except UnicodeEncodeError:
-                raise FaultError("image name has an unpaired surrogate", "use UTF-8") from None
+            check_text("image name", stem)
         if stem in self._first:
             other, where = self._first[stem]
             note = "" if other == image.name else f", as {quote(other)}"
