@@ -19,7 +19,7 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import BBOX_HINT, points_text, rotated_ellipse, side_in_text
+from detap.formats.shapes.values import BBOX_HINT, nonzero_number, points_text, rotated_ellipse
 from detap.formats.stem_matching import without_suffix
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import looks_like, number_of
@@ -79,7 +79,10 @@ class Annotations(Document):
         """Yield the line and element of each image."""
         before = self.problems.count
         try:
-            how = {**SAFE, "encoding": _encoding(content)}
+            encoding = _ENCODING.search(content[:_PROLOG])
+            name = "utf-8" if encoding is None else codecs.lookup(encoding[1].decode()).name
+            # libxml2 knows fewer names of encodings than Python, and those of Unicode by itself.
+            how = {**SAFE, "encoding": None if name.startswith("utf") else name}
             parser = etree.iterparse(BytesIO(content), ("start",), **how)
             _, root = next(parser)
             self._check_root(root, content)
@@ -155,7 +158,7 @@ class Annotations(Document):
         name = attributes.get("name", "")
         if not without_suffix(name.replace("\\", "/")).strip():
             raise FaultError("<image> has no name", "write its file name")
-        width, height = (side_in_text(k, attributes.get(k, "")) for k in ("width", "height"))
+        width, height = (nonzero_number(k, attributes.get(k, "")) for k in ("width", "height"))
         shapes = [shape for shape in record if shape.tag != "tag"]
         self.counts["tags-skipped"] += len(record) - len(shapes)
         located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
@@ -179,8 +182,8 @@ class Annotations(Document):
         """Return the bounding box of a shape, and the corners if it is a rotated box."""
         if name == "box":
             box = left, top, right, bottom = _required(attributes, CORNERS)
-            angle = _rotation(attributes)
-            if not angle:
+            angle = nonzero_number("rotation", attributes.get("rotation", ""))
+            if angle is None:
                 return box, None
             measures = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
             return self.rotated(box, measures, angle)
@@ -191,7 +194,8 @@ class Annotations(Document):
             raise FaultError(f"<{name}> is not a box", BBOX_HINT)
         if name == "ellipse":
             x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
-            return rotated_ellipse(x, y, 2 * across, 2 * down, _rotation(attributes)), None
+            angle = nonzero_number("rotation", attributes.get("rotation", "")) or 0.0
+            return rotated_ellipse(x, y, 2 * across, 2 * down, angle), None
         if name == "mask":
             sides = ("left", "top", "width", "height")
             left, top, width, height = _required(attributes, sides)
@@ -222,13 +226,6 @@ def _fault(data: bytes, location: str, reason: str) -> FaultError:
     return FaultError(f"invalid XML: {reason}", "export it again", location)
 
 
-def _encoding(data: bytes) -> str | None:
-    """Return the name of an encoding for libxml2, which has fewer names; raise LookupError."""
-    encoding = _ENCODING.search(data[:_PROLOG])
-    name = "utf-8" if encoding is None else codecs.lookup(encoding[1].decode()).name
-    return None if name.startswith("utf") else name
-
-
 def _attributes(shape: Any) -> dict[str, str]:
     """Return the attributes of a shape, and those of its ``attribute`` elements."""
     attributes = dict(shape.items())
@@ -245,12 +242,6 @@ def _required(attributes: _Attributes, names: tuple[str, ...]) -> list[float]:
     except KeyError as missing:
         hint = f"write {', '.join(names)}"
         raise FaultError(f"has no {missing.args[0]}", hint) from None
-
-
-def _rotation(attributes: _Attributes) -> float:
-    """Return the clockwise rotation about the center, in degrees."""
-    text = attributes.get("rotation")
-    return number_of("rotation", text) if text else 0.0
 
 
 def _points(name: str, attributes: _Attributes) -> list[list[float]]:

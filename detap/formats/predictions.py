@@ -61,29 +61,24 @@ class Predictions(OutputOfModel):
         self.may_be_relative = False  # if all boxes are
 
     def parse(self, data: bytes) -> Any:
-        """Return the content of a file, or the location and record of each line."""
-        if not self.given.lower().endswith(_LINES):
-            return super().parse(data)
-        records, self.constants = json_lines(data, self.problems, self.limits, self.expected)
-        return records
-
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the location and record of each image."""
+        """Return the location and record of each image."""
         if self.given.lower().endswith(_LINES):
-            yield from content
-            return
+            records, self.constants = json_lines(data, self.problems, self.limits, self.expected)
+            return records
+        content = super().parse(data)
         records = content if isinstance(content, list) else [content]
         if not all(isinstance(record, dict) for record in records):
             raise FaultError(f"is {short_json(content)}", self.expected)
         if isinstance(content, list) and all("box" in record for record in records):
-            yield "", {"": content}  # Ultralytics, and the pipeline without image
-        elif isinstance(content, list):
-            yield from located("", content)
-        elif "bboxes" in content or _LISTS[0] in content:
-            yield "", content
-        else:
-            for name, record in content.items():
-                yield short_json(name), {**object_of(record), "image_id": name}
+            return [("", {"": content})]  # Ultralytics, and the pipeline without image
+        if isinstance(content, list):
+            return [*located("", content)]
+        if "bboxes" in content or _LISTS[0] in content:
+            return [("", content)]
+        return [
+            (short_json(name), {**object_of(record), "image_id": name})
+            for name, record in content.items()
+        ]
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a record."""

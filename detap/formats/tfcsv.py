@@ -28,7 +28,7 @@ from detap.formats.content import (
 )
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import side_in_text
+from detap.formats.shapes.values import nonzero_number
 from detap.formats.stem_matching import base_name
 from detap.formats.text.csv_rows import Row, read_csv
 from detap.formats.text.lines import number_of
@@ -100,7 +100,7 @@ class Rows(Document):
         objects = ((f"line {row.line}", row.values) for row in rows)
         self._size = {side: rows[0].values.get(side, "") for side in ("width", "height")}
         self._first_row = location
-        width, height = (side_in_text(*pair) for pair in self._size.items())
+        width, height = (nonzero_number(*pair) for pair in self._size.items())
         return Image(name, objects, width, height)
 
     def item_of(self, record: Any) -> Item | None:

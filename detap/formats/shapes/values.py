@@ -163,8 +163,8 @@ def side_of(name: str, value: Any) -> float:
     return float(value)
 
 
-def side_in_text(name: str, text: str) -> float | None:
-    """Return a width or height in a text; None if it is empty or 0, which are unknown."""
+def nonzero_number(name: str, text: str) -> float | None:
+    """Return the number of a text; None if it is empty or 0, such as an unknown width."""
     return number_of(name, text) or None if text else None
 
 
