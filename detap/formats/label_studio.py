@@ -47,7 +47,6 @@ from detap.formats.shapes.values import (
     positive_box,
     required,
     rotated_ellipse,
-    value_text,
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
@@ -201,16 +200,11 @@ class Tasks(Document):
         records = [*located_objects(f"{location}.{key}", given, hint)]
         valid = [pair for pair in records if not pair[1].get("was_cancelled")]
         for where, source in self._of_model(records) if self.scored else map(self._newest, [valid]):
-            if not isinstance(source.get("result"), list):
-                raise FaultError(
-                    f"result is {value_text(source, 'result')}", "expected a list", where
-                )
+            results = required(source, "result", list, "expected a list", where)
             hint = "expected an object with type and value"
-            for at, result in located_objects(f"{where}.result", source["result"], hint):
-                if not isinstance(
-                    result.get("value"), dict if result.get("type") in _REGIONS else dict | None
-                ):
-                    raise FaultError(f"value is {value_text(result, 'value')}", hint, at)
+            for at, result in located_objects(f"{where}.result", results, hint):
+                kind = dict if result.get("type") in _REGIONS else dict | None
+                required(result, "value", kind, hint, at)
                 score = result.get("score")
                 if self.scored and score is None and source.get("score") is not None:
                     score = source["score"]

@@ -35,7 +35,6 @@ _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "ma
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
 _ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
 """Types whose four points are the corners of a rotated box, in order around."""
-_EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
 _OTHER_NAME = "imagePath differs from the file name; the file name is used"
 _FILES = 3  # whose content is read to detect the format
 _FOLDERS, _ENTRIES = 32, 256
@@ -50,7 +49,8 @@ class Shapes(Document):
     The flag ``difficult`` of a shape makes it difficult. ``imageData`` is ignored.
     """
 
-    expected = _EXPECTED_FILE
+    expected = "expected a LabelMe file with a list of shapes"
+    objects_key = "shapes"
     score_names = ("score",)
     missing = "shapes in its {} JSON files"
     noted = (Note("image-path-of-other-name", _OTHER_NAME, severity="info"),)
@@ -73,14 +73,6 @@ class Shapes(Document):
         """Return the folder of the JSON files."""
         folder = json_folder(self.given, "LabelMe's files", "LabelMe files", nested=self.nested)
         return [folder if self.images_only else without_copies(folder)]
-
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the record of the image."""
-        if not isinstance(content, dict) or not isinstance(content.get("shapes"), list):
-            is_coco = isinstance(content, dict) and {"annotations", "images"} <= content.keys()
-            message = "is a COCO file" if is_coco else "not a LabelMe file"
-            raise FaultError(message, _EXPECTED_FILE)
-        yield "", content
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""

@@ -4,13 +4,11 @@ Reference: Roboflow's documentation of the hosted API: ``{"predictions": [{x, y,
 height, class, confidence}], "image": {width, height}}``, where x, y is the center in pixels.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import Image, Item, ModelFormat, OutputOfModel
-from detap.formats.shapes.values import class_name, located, object_of, positive_box, required
-from detap.io.json_text import short_json
+from detap.formats.shapes.values import class_name, located, object_of, positive_box
 from detap.io.problems import FaultError
 
 
@@ -23,21 +21,15 @@ class Responses(OutputOfModel):
 
     box_format = "xywh"
     expected = 'expected {"predictions": [{"x": ..., "y": ..., "class": ..., "confidence": ...}]}'
+    objects_key = "predictions"
     score_names = ("confidence",)
     content = "responses"
 
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the only record of a file."""
-        if not isinstance(content, dict) or "predictions" not in content:
-            raise FaultError(f"is {short_json(content)}", self.expected)
-        yield "", content
-
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a response."""
-        objects = required(record, "predictions", list, "expected a list")
         size = object_of(record.get("image") or {})
-        located_objects = located("predictions", objects)
-        return Image(self.name, located_objects, size.get("width"), size.get("height"))
+        objects = located("predictions", record["predictions"])
+        return Image(self.name, objects, size.get("width"), size.get("height"))
 
     def item_of(self, record: Any) -> Item:
         """Return the box of a prediction."""

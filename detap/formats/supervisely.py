@@ -59,6 +59,7 @@ class Annotations(Document):
     """
 
     expected = 'expected {"size": {"height": ..., "width": ...}, "objects": [...]}'
+    objects_key = "objects"
 
     def folders(self) -> list[Folder]:
         """Return the annotation files of each data set; read the classes of the project."""
@@ -72,12 +73,6 @@ class Annotations(Document):
                 with self.problems.collected(where):
                     self.classes[class_name(object_of(record), "title")] = None
         return folders
-
-    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield the record of the image."""
-        if not isinstance(content, dict) or not isinstance(content.get("objects"), list):
-            raise FaultError("not a Supervisely file", self.expected)
-        yield "", content
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""

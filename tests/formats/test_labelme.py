@@ -234,9 +234,9 @@ def test_the_format_is_detected_by_its_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ([], f"not a LabelMe file; {DUE}"),
-        ({"shapes": {}}, f"not a LabelMe file; {DUE}"),
-        ({"images": [], "annotations": []}, f"is a COCO file; {DUE}"),
+        ([], f"is []; {DUE}"),
+        ({"shapes": {}}, f"shapes is {{}}; {DUE}"),
+        ({"images": [], "annotations": []}, f"shapes is missing; {DUE}"),
         (
             json.dumps(document(shape()))[:60],
             "line 1, column 56: file is truncated: it ends inside a value, after 60 characters; "

@@ -62,10 +62,10 @@ AT = "predictions[0]: "
 BAD: dict[str, tuple[Any, str]] = {
     "a list": ([1], f"is [1]; {FORMAT}"),
     "text": ('"x"', f'is "x"; {FORMAT}'),
-    "no predictions": ({"image": {}}, f'is {{"image": {{}}}}; {FORMAT}'),
+    "no predictions": ({"image": {}}, f"predictions is missing; {FORMAT}"),
     "binary": ("\ud7ff\x00{", "looks like binary data; use the JSON file"),
-    "predictions is null": ({"predictions": None}, "predictions is null; expected a list"),
-    "predictions is an object": ({"predictions": {}}, "predictions is {}; expected a list"),
+    "predictions is null": ({"predictions": None}, "predictions is null; expected {"),
+    "predictions is an object": ({"predictions": {}}, "predictions is {}; expected {"),
     "negative width": (response(prediction(width=-1)), f"{AT}width -1 is negative"),
     "negative height": (response(prediction(height=-0.5)), f"{AT}height -0.5 is negative"),
     "NaN": ('{"predictions": [{"x": NaN}]}', f"{AT}class is missing"),

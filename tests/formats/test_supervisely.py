@@ -126,10 +126,10 @@ def made(*points: Any, kind: Any = "rectangle", **tags: Any) -> Any:
 
 BBOX = ("--shapes", "bbox")
 BAD = {
-    "a list": Bad([], "not a Supervisely file"),
-    "no objects": Bad(changed(A, without="objects"), "not a Supervisely file"),
+    "a list": Bad([], "is []; expected {"),
+    "no objects": Bad(changed(A, without="objects"), "objects is missing"),
     "an empty list": Bad(B, "no boxes in its 1 images"),
-    "objects are an object": Bad(changed(A, "objects", to={}), "not a Supervisely file"),
+    "objects are an object": Bad(changed(A, "objects", to={}), "objects is {}; expected {"),
     "a size of text": Bad(changed(A, "size", to="50x40"), 'is "50x40"'),
     "tags are text": Bad(changed(A, "tags", to="x"), 'tags is "x"'),
     "no type": Bad(changed(A, *AT, without="geometryType"), f"{FIRST}: geometryType is missing"),

@@ -51,6 +51,7 @@ from detap.formats.shapes.values import (
     json_value,
     located,
     object_of,
+    required,
     rotated_box,
     side_of,
 )
@@ -104,6 +105,7 @@ class Document(RowReader):
     box_format = "xyxy"  # of the boxes of `item_of`
     fixed_boxes = True
     expected = ""  # the hint for other content
+    objects_key = ""  # of the objects in a file that is the record of one image
     repeated = "keep one of them"  # the hint for an image that occurs twice
     missing = "boxes in its {} images"  # what an input without boxes lacks
     content = "annotations"  # of the files of a folder, for messages
@@ -180,6 +182,9 @@ class Document(RowReader):
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; raise FaultError for other content."""
+        if self.objects_key:
+            required(object_of(content, self.expected), self.objects_key, list, self.expected)
+            content = [("", content)]
         yield from content
 
     def image_of(self, location: str, record: Any, file: str) -> Image:

@@ -54,11 +54,13 @@ def value_text(record: dict[str, Any], key: str) -> str:
     return short_json(record[key]) if key in record else "missing"
 
 
-def required(record: dict[str, Any], key: str, kind: type | UnionType, expected: str) -> Any:
+def required(
+    record: dict[str, Any], key: str, kind: type | UnionType, expected: str, location: str = ""
+) -> Any:
     """Return the value under a key; raise FaultError if it is not of a type."""
     value = record.get(key)
     if not isinstance(value, kind):
-        raise FaultError(f"{key} is {value_text(record, key)}", expected)
+        raise FaultError(f"{key} is {value_text(record, key)}", expected, location)
     return value
 
 
