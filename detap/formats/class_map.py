@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import class_notes, classes_without_file, nonzero_notes
 from detap.io.json_text import check_text, decode, distinct, short_json
 from detap.io.paths import shown
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import GROUPS, Detections, GroundTruth, Integers, Name
 from detap.tables.notes import AS_IS
@@ -72,20 +72,20 @@ class ClassMap(NamedTuple):
     def of(cls, record: Any, path: str = "class_map") -> "ClassMap":
         """Parse a map as in its file: rules by class, and tables ``gt`` and ``dt`` of them."""
         if not isinstance(record, Mapping):
-            _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
+            refuse(path, "is not a table of classes", 'expected car = "vehicle"')
         of_side = {k: {**v} for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
         own = of_side.get(DT, {})
         rest = own.pop("rest") if isinstance(own.get("rest"), str) else RESTS[0]
         if rest not in RESTS:
             hint = f'use {", ".join(RESTS)}; a class of that name is rest = {{ to = "{rest}" }}'
-            _refuse(path, "[dt] rest", f"is {rest!r}", hint)
+            refuse(path, f"is {rest!r}", hint, "[dt] rest")
         common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
         gt, dt = (
             common | {k: _rule(path, side, k, v) for k, v in of_side.get(side, {}).items()}
             for side in (GT, DT)
         )
         if not (gt or dt) and rest == RESTS[0]:
-            _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
+            refuse(path, "has no rule", 'write a line such as car = "vehicle"')
         # Of a class called "gt" or "dt", `text` has the rule in the tables of both sides.
         both = {k: rule for k, rule in gt.items() if dt.get(k) == rule and k not in (GT, DT)}
         gt, dt = ({k: r for k, r in rules.items() if k not in both} for rules in (gt, dt))
@@ -117,7 +117,7 @@ class ClassMap(NamedTuple):
             listed = join_names(sorted(used))
             message = f"the map does not name {listed} ({sum(used.values())} detections)"
             hint = 'map each, also to itself, or use rest = "-" or "keep"'
-            _refuse(self.path, "[dt] rest", message, hint)
+            refuse(self.path, message, hint, "[dt] rest")
         return rules
 
     def check_names(self, gt: Iterable[str], dt: Iterable[str]) -> None:
@@ -145,19 +145,13 @@ def _rule(path: str, side: str, name: object, value: object) -> Rule:
     if "as" in record:
         valid = valid and side == GT and flag in FLAGS and to != DROPPED
     if not valid or not record:
-        _refuse(
-            path,
-            f"[{side}] {name}" if side else str(name),
-            f"is mapped to {short_json(value)}",
+        hint = (
             f'expected the name of a class, "{DROPPED}" to drop it, or in [gt] '
-            f'{{ to = "NAME", as = "{FLAGS[0]}" }} ({", ".join(FLAGS)})',
+            f'{{ to = "NAME", as = "{FLAGS[0]}" }} ({", ".join(FLAGS)})'
         )
+        where = f"[{side}] {name}" if side else str(name)
+        refuse(path, f"is mapped to {short_json(value)}", hint, where)
     return Rule(to, flag)
-
-
-def _refuse(path: str, location: str, message: str, hint: str) -> NoReturn:
-    """Raise InputError for a class map, or for what it makes of a table."""
-    raise InputError(Problem(path, location, message, hint))
 
 
 # --- files
@@ -178,7 +172,7 @@ def class_map_of(value: Any) -> ClassMap:
         record = _parsed(decode(read_bytes(value), file), suffix)
     except (ValueError, RecursionError, csv.Error) as error:
         hint = 'expected lines such as car = "vehicle" (JSON: {"car": "vehicle"}; CSV: car,vehicle)'
-        _refuse(file, "", f"is not valid {suffix[1:].upper()}: {error}", hint)
+        refuse(file, f"is not valid {suffix[1:].upper()}: {error}", hint)
     return ClassMap.of(record, file)
 
 
@@ -263,7 +257,7 @@ def map_detections(rules: ClassMap, table: Detections, *truths: GroundTruth) -> 
             "no class in common with the ground truth after the class map (detections: "
             f"{join_names(unknown)}; ground truth: {join_names(names)})"
         )
-        _refuse(mapped.path, "", message, f"map them to its classes in {rules.path}")
+        refuse(mapped.path, message, f"map them to its classes in {rules.path}")
     if unknown and mapped.only_known:
         message = f"categories not in the ground truth ({join_names(unknown)}); detections ignored"
         notes.append(Note("unknown-categories", message, count))
@@ -285,7 +279,7 @@ def _mapped(rules: ClassMap, table: Table, names: tuple[str, ...], ids: tuple[Na
     if len(table) and not len(kept):
         rows = f"{table.title.removesuffix('s')}s"
         message = f"every class with {rows} is dropped ({len(table)} {rows})"
-        _refuse(rules.path, "", message, "keep at least one class")
+        refuse(rules.path, message, "keep at least one class")
     option = {"class_map": rules.text}
     files = [
         file._replace(reading=tuple(sorted((dict(file.reading) | option).items())))
