@@ -66,7 +66,10 @@ KINDS = {kind.name: kind for kind in (
          ("left",), "left", (), ("boxes", "image_size", 0, "width"),
          lambda: sagemaker.lines(sagemaker.A, sagemaker.A)),
     Kind("labelstudio", [label_studio.task(label_studio.region())],
-         (0, "annotations", 0, "result", 0), "[0].annotations[0].result[0]", ("value", "x"), "x"),
+         (0, "annotations", 0, "result", 0), "[0].annotations[0].result[0]", ("value", "x"), "x",
+         (), (0, "annotations", 0, "result", 0, "original_width"),
+         lambda: [label_studio.task(label_studio.region()),
+                  label_studio.task(label_studio.region(), image="s3://x/a.jpg")]),
     Kind("roboflow", roboflow.response(roboflow.prediction()), ("predictions", 0), "predictions[0]",
          ("x",), "x", ("class",), ("image", "width"), None, True),
 )}  # fmt: skip
@@ -230,6 +233,8 @@ OWN: dict[str, Any] = {
     "createml": createml,
     "crowdhuman": crowdhuman,
     "datumaro": datumaro,
+    "labelstudio": label_studio,
+    "roboflow": roboflow,
     "sagemaker": sagemaker,
     "scalabel": scalabel,
     "supervisely": supervisely,
@@ -240,8 +245,8 @@ OWN: dict[str, Any] = {
 
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name in OWN for case in OWN[name].BAD])
 def test_invalid_files(name: str, case: str, tmp_path: Path, command: Run) -> None:
-    bad, file = Bad(*OWN[name].BAD[case]), "a.jpg.json" if name == "supervisely" else "bad.json"
-    valid = OWN[name].valid if bad.detections else createml.valid
+    file = "a.jpg.json" if name in ("supervisely", "roboflow") else "bad.json"
+    bad, valid = Bad(*OWN[name].BAD[case]), getattr(OWN[name], "valid", createml.valid)
     refused(tmp_path, bad, file, valid, command=command, file_format=name)
 
 
