@@ -55,18 +55,11 @@ class Shapes(Document):
     missing = "shapes in its {} JSON files"
     noted = (Note("image-path-of-other-name", _OTHER_NAME, severity="info"),)
 
-    def __init__(
-        self,
-        *arguments: Any,
-        attribute_flags: str | None = None,
-        subfolders: str = "read",
-        **how: Any,
-    ) -> None:
-        self.nested = subfolders == "read"
-        flags = attribute_flags or ""
+    def __init__(self, *arguments: Any, subfolders: str = "read", **how: Any) -> None:
         if not how.get("scored"):
-            flags = f"difficult,{flags}"
-        super().__init__(*arguments, attribute_flags=flags, **how)
+            how["attribute_flags"] = f"difficult,{how.get('attribute_flags') or ''}"
+        super().__init__(*arguments, **how)
+        self.nested = subfolders == "read"
         self.image_paths: dict[str, str] = {}
 
     def folders(self) -> list[Folder]:

@@ -78,8 +78,8 @@ def classes_without_file(ground_truth: GroundTruth, classes: Iterable[str]) -> N
     """Note the classes of the ground truth without a detections file."""
     known = set(classes)
     missing = [name for name in ground_truth.classes if name not in known]
-    message = f"classes without a detections file have AP 0: {join_names(missing)}"
-    message += perhaps_undefined(ground_truth, missing) if missing else ""
+    more = perhaps_undefined(ground_truth, missing)
+    message = f"classes without a detections file have AP 0: {join_names(missing)}{more}"
     return Note("classes-without-file", message, len(missing))
 
 
@@ -102,9 +102,7 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
 def ground_truth_notes(truth: GroundTruth, box_format: str) -> Iterator[Note]:
     """Yield notes about the boxes of a ground truth."""
     corners = truth.corners
-    flat = int(
-        np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
-    )
+    flat = int(np.count_nonzero((corners[:, :2] == corners[:, 2:]).any(axis=1)))
     duplicates = repeated(truth.image, truth.label, corners)
     if duplicates:
         yield Note("repeated-objects", "duplicate objects in their file; all count", duplicates)
