@@ -19,13 +19,7 @@ _PERSON = "person"
 
 
 class People(LinesDocument):
-    """The images of a file; the name of an image is its ``ID``.
-
-    Parameters
-    ----------
-    box : {"full", "visible", "head"}
-        The box of each person.
-    """
+    """The images of a file; the name of an image is its ``ID``."""
 
     box_format = "xywh"
     expected = 'expected {"ID": ..., "gtboxes": [{"tag": "person", "fbox": [x, y, w, h]}]} per line'
@@ -34,7 +28,7 @@ class People(LinesDocument):
 
     def __init__(self, *arguments: Any, box: str = "full", **how: Any) -> None:
         super().__init__(*arguments, **how)
-        self.box = box
+        self.box = box  # of each person, one of `BOXES`
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a line."""

@@ -80,11 +80,6 @@ class Tasks(Document):
     annotations, and those whose annotations are all cancelled, are not images. The score of a
     detection is that of the result, or else that of its prediction. In a file with annotations,
     predictions are skipped if their task has none and the image is not in the ground truth.
-
-    Parameters
-    ----------
-    model_version : str, optional
-        The model whose predictions are read.
     """
 
     box_format = "xywh"
@@ -100,7 +95,7 @@ class Tasks(Document):
 
     def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        self.model_version = model_version
+        self.model_version = model_version  # of the predictions that are read
         self._models: dict[str, None] = {}
         self._predictions = 0
         self._other: dict[str, None] = {}
@@ -251,10 +246,7 @@ class Tasks(Document):
         return Item(label, box, {"score": record.get("score")}, corners)
 
     def _box(self, kind: str, value: dict[str, Any], size: Sequence[float]) -> Box:
-        """Return the box of a region, in pixels, and the corners if it is rotated.
-
-        `value` is in percent of the image, whose `size` is in pixels.
-        """
+        """Return the box in pixels of a region in percent, and the corners if it is rotated."""
         if kind in ("brushlabels", "brush") or "rle" in value:
             raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
         if "points" in value:

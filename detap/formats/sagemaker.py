@@ -21,13 +21,7 @@ _TYPE = "groundtruth/object-detection"
 
 
 class Manifest(LinesDocument):
-    """The images of a manifest; the name of an image is the last part of ``source-ref``.
-
-    Parameters
-    ----------
-    label_attribute : str, optional
-        The key with the boxes; by default the only one.
-    """
+    """The images of a manifest; the name of an image is the last part of ``source-ref``."""
 
     box_format = "xywh"
     expected = 'expected {"source-ref": ..., NAME: {"annotations": [...]}, ...} per line'
@@ -36,7 +30,7 @@ class Manifest(LinesDocument):
 
     def __init__(self, *arguments: Any, label_attribute: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        self.label_attribute = label_attribute or ""
+        self.label_attribute = label_attribute or ""  # by default the only one
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each labeled image; find the attribute."""

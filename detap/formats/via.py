@@ -55,13 +55,7 @@ _EXPECTED = "export the annotations again, as CSV"
 
 
 class Regions(Document):
-    """The regions of a file; the name of an image is its ``filename`` without the suffix.
-
-    Parameters
-    ----------
-    class_attribute : str, optional
-        The attribute with the class; by default the only one.
-    """
+    """The regions of a file; the name of an image is its ``filename`` without the suffix."""
 
     box_format = "xywh"
     expected = "expected VIA's annotations in JSON or CSV, or its project"
@@ -69,7 +63,7 @@ class Regions(Document):
 
     def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        self.class_attribute = class_attribute or ""
+        self.class_attribute = class_attribute or ""  # by default the only one
 
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
@@ -251,10 +245,7 @@ def _shape_of(xy: list[Any]) -> dict[str, Any] | None:
 
 
 def _records_of(header: list[str], rows: list[Row], problems: Problems) -> list[tuple[str, Any]]:
-    """Return the location and record of each image; collect problems.
-
-    The keys of ``regions`` are their locations.
-    """
+    """Return the location and record of each image; the keys of ``regions`` are locations."""
     missing = [name for name in _COLUMNS if name not in header]
     for name in missing:
         problems.add_here("line 1", f"has no column {name}", _EXPECTED)
