@@ -19,8 +19,7 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import BBOX_HINT, nonzero_number, points_text, rotated_ellipse
-from detap.formats.stem_matching import without_suffix
+from detap.formats.shapes.values import check_points, nonzero_number, rotated_ellipse
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import looks_like, number_of
 from detap.io.paths import shown
@@ -155,14 +154,11 @@ class Annotations(Document):
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of an element."""
         attributes = dict(record.items())
-        name = attributes.get("name", "")
-        if not without_suffix(name.replace("\\", "/")).strip():
-            raise FaultError("<image> has no name", "write its file name")
         width, height = (nonzero_number(k, attributes.get(k, "")) for k in ("width", "height"))
         shapes = [shape for shape in record if shape.tag != "tag"]
         self.counts["tags-skipped"] += len(record) - len(shapes)
         located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
-        return Image(name, located, width, height, attributes)
+        return Image(attributes.get("name"), located, width, height, attributes)
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
@@ -190,8 +186,7 @@ class Annotations(Document):
         if name not in _SHAPES or name in _UNREAD:
             message = "not supported" if name in _UNREAD else "an unknown shape"
             raise FaultError(f"<{name[:_SHOWN]}> is {message}", "remove it, or draw a box")
-        if self.shapes != "bbox":
-            raise FaultError(f"<{name}> is not a box", BBOX_HINT)
+        self.refuse_shape(name)
         if name == "ellipse":
             x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
             angle = nonzero_number("rotation", attributes.get("rotation", "")) or 0.0
@@ -251,7 +246,5 @@ def _points(name: str, attributes: _Attributes) -> list[list[float]]:
         if len(numbers) != 2:
             raise FaultError(f"has a point {quote(pair)}", "write points as x,y;x,y")
         points.append([number_of("point", text.strip()) for text in numbers])
-    if len(points) < _POINTS[name]:
-        message = f"has {points_text(points)}, expected {_POINTS[name]}"
-        raise FaultError(message, "draw it again")
+    check_points(points, f"<{name}>", _POINTS[name])
     return points

@@ -236,7 +236,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "an image without name": (
         document(image(BOX, name="")),
-        "line 4: <image> has no name; write its file name",
+        'line 4: image name is ""; write its file name',
     ),
     "a shape elsewhere": (
         document(image(BOX).replace("image", "picture"), image(BOX)),
@@ -290,8 +290,8 @@ SHAPES = {
         box(corners=(0, 0, "1e200", "1e200")).replace("<box", '<box rotation="30"'),
         "box area overflows; correct the box",
     ),
-    "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is not a box; {BOUNDS}"),
-    "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is not a box; {BOUNDS}"),
+    "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"is a polygon, not a box; {BOUNDS}"),
+    "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"is a mask, not a box; {BOUNDS}"),
     "cuboid": (
         '<cuboid label="a" xtl1="1"/>',
         "<cuboid> is not supported; remove it, or draw a box",
@@ -319,10 +319,10 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
         '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="x"/>',
     )
     assert refused(written(tmp_path, document(image(*shapes))), shapes="bbox") == [
-        "line 5: has 2 points, expected 3; draw it again",
+        "line 5: has 2 points as a <polygon>; expected 3",
         "line 6: has a point '3'; write points as x,y;x,y",
         "line 7: point 'x' is not a number; use a decimal number",
-        "line 8: has 0 points, expected 1; draw it again",
+        "line 8: has 0 points as a <points>; expected 1",
         "line 9: has no ry; write cx, cy, rx, ry",
         "line 10: rotation 'x' is not a number; use a decimal number",
     ]

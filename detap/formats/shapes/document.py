@@ -247,13 +247,15 @@ class Document(RowReader):
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
-        if not isinstance(image.name, str) or not image.name.strip():
+        is_text = isinstance(image.name, str)
+        stem = without_suffix(image.name.replace("\\", "/")) if is_text else ""
+        if not stem.strip():
             shown = "missing" if image.name is None else short_json(image.name)
             raise FaultError(f"image name is {shown}", "write its file name")
-        stem = image.stem
-        if stem is None:
-            stem = without_suffix(image.name.replace("\\", "/"))
+        if image.stem is None:
             check_text("image name", stem)
+        else:
+            stem = image.stem
         if stem in self._first:
             other, where = self._first[stem]
             note = "" if other == image.name else f", as {quote(other)}"
