@@ -32,7 +32,6 @@ from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth
 
-_NO_BOXES = ("label", "caption")
 _POINTS = {"polygon": 3, "polyline": 2, "points": 1}
 
 
@@ -79,7 +78,7 @@ class Items(Document):
     def item_of(self, record: Any) -> Item | None:
         """Return the object of an annotation; None if it has no box."""
         kind = record.get("type")
-        if kind in _NO_BOXES:
+        if kind in ("label", "caption"):
             self.counts[kind] += 1
             return None
         number = record.get("label_id")

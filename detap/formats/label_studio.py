@@ -65,10 +65,7 @@ _UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _LOCAL = "/data/local-files/?d="
 _LISTS = ("annotations", "completions")
 """Keys of the annotations of a task; the second before version 1.0."""
-_CSV = (b"annotation_id", b"lead_time")
-_IMAGE = "image"
 _STEPS = (0, 1, -1, 2, -2)
-_MODEL = "detap"
 _SCORED = "results without a score have that of their prediction"
 
 
@@ -355,7 +352,7 @@ def _add_results(
             **({} if scores is None else {"score": exact_number(scores[row])}),
         }
 
-    model = {"model_version": _MODEL} if is_scored else {}
+    model = {"model_version": "detap"} if is_scored else {}
     for task, rows in zip(tasks, rows_of_images(table), strict=True):
         task[key] = [{**model, "result": [*map(region, rows.tolist())]}]
 
@@ -411,7 +408,7 @@ def _of_record(location: str, record: dict[str, Any]) -> Iterator[tuple[str, dic
 
 def _image_value(data: Mapping[str, Any]) -> str:
     """Return the URL or path of the image in the data of a task."""
-    value = data.get(_IMAGE)
+    value = data.get("image")
     if isinstance(value, str) and value.strip():
         return value
     if value is not None:
@@ -458,7 +455,7 @@ def image_name_of(value: str) -> str:
 def _is_csv(data: bytes) -> bool:
     """Return True for Label Studio's CSV, by its columns."""
     first = data.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0]
-    return all(name in first for name in _CSV) and not first.startswith((b"[", b"{"))
+    return first[:1] not in (b"[", b"{") and b"annotation_id" in first and b"lead_time" in first
 
 
 def _scaled(points: list[list[float]], size: Sequence[float]) -> list[list[float]]:

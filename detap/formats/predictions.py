@@ -32,7 +32,6 @@ from detap.text_input import join_names
 
 _IMAGES = ("image_id", "image", "filename")  # keys of an image's name
 _CLASSES = ("name", "label", "category_id", "class_id", "class")
-_CENTER = ("center_x", "center_y", "width", "height")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 _LISTS = ("labels", "scores")
 _LINES = (".jsonl", ".jsonl.gz")
@@ -115,7 +114,7 @@ class Predictions(OutputOfModel):
         if "relative_coordinates" in record:
             center = object_of(record["relative_coordinates"])
             self.centered.append(len(self))
-            return [*numbers(center, *_CENTER)]
+            return [*numbers(center, "center_x", "center_y", "width", "height")]
         box = record.get("box")
         if isinstance(box, list) and len(box) == 4:
             return [finite_number(f"box[{axis}]", value) for axis, value in enumerate(box)]

@@ -31,7 +31,6 @@ from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth
 
-_CROWD = ("crowd", "ignored")
 _SIDES = ("x1", "y1", "x2", "y2")
 
 
@@ -122,7 +121,7 @@ class Frames(Document):
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags of a label: ignored is crowd, as in the reference."""
-        is_crowd = any(attributes.get(name) is True for name in _CROWD)
+        is_crowd = any(attributes.get(name) is True for name in ("crowd", "ignored"))
         return {"crowd"} if is_crowd and not self.scored else set()
 
 

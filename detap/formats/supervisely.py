@@ -47,7 +47,6 @@ from detap.tables.detection import Detections, GroundTruth
 
 _FOLDER, _META = "ann", "meta.json"
 _TAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore"}
-_SCORE = "confidence"
 _POINTS = {"polygon": 3, "line": 2, "point": 1}
 
 
@@ -143,7 +142,7 @@ class Supervisely(DocumentFormat):
 
         def item(row: int) -> dict[str, Any]:
             values: dict[str, Any] = dict.fromkeys(tag for tag in flags if flags[tag][row])
-            values |= {} if scores is None else {_SCORE: scores[row]}
+            values |= {} if scores is None else {"confidence": scores[row]}
             return {
                 "classTitle": table.classes[labels[row]],
                 "geometryType": "rectangle",

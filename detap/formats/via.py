@@ -49,7 +49,6 @@ _PROJECT = "_via_img_metadata"
 _POINTS = {"polygon": 3, "polyline": 2}
 _RADII = {"point": (), "circle": ("r",), "ellipse": ("rx", "ry")}
 _XYWH = ("x", "y", "width", "height")
-_SHOWN = 60
 _SKIPPED = "segments of videos, and shapes that enclose nothing, are left out"
 _EXPECTED = "export the annotations again, as CSV"
 
@@ -280,7 +279,7 @@ def _cell(row: Row, name: str) -> Any:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        message = f"{name} of line {row.line} is {quote(text[:_SHOWN])}"
+        message = f"{name} of line {row.line} is {quote(text[:60])}"
         raise FaultError(message, "expected a JSON object")
     return value
 

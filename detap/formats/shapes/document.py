@@ -267,7 +267,6 @@ class Document(RowReader):
             self.file_names[stem] = file_name
         if self.images_only:
             self.attributes[stem] = image.attributes
-        self.images[stem] = math.nan, math.nan
         return stem
 
     def take(self, record: Any, location: str) -> None:

@@ -16,8 +16,6 @@ from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
-_LONGEST_SIDE = 1e9
-
 
 def json_value(data: bytes, problems: Problems, limits: Limits, expected: str) -> tuple[Any, int]:
     """Return the content of a JSON file and its number of NaN; raise FaultError for other text."""
@@ -160,7 +158,7 @@ def side_of(name: str, value: Any) -> float:
     if value is None:
         return math.nan
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < _LONGEST_SIDE:
+    if not number or not 0 < value < 1e9:
         raise FaultError(f"{name} is {short_json(value)}", "write pixels, or null if unknown")
     return float(value)
 
