@@ -10,6 +10,8 @@ import pytest
 from detap import formats
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
+from tests.formats.exports import write
+from tests.raised import raised
 
 CVAT = FORMATS["cvat"]
 fits, placeholder_ground_truth = CVAT.fits, CVAT.placeholder
@@ -31,9 +33,7 @@ def document(*images: str) -> str:
 
 
 def written(folder: Path, text: str | bytes, name: str = "annotations.xml") -> Path:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
+    return write(folder / name, text)
 
 
 def box(label: str = "dog", corners: tuple[Any, ...] = (1, 2, 11, 22), inner: str = "") -> str:
@@ -47,9 +47,8 @@ def attribute(name: str, value: str) -> str:
 
 
 def refused(path: Path, **options: Any) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(path, **options)
-    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+    error = raised(InputError, read_ground_truth, path, **options)
+    return [str(problem).replace(f"{path}: ", "") for problem in error.problems]
 
 
 # --- what is read

@@ -14,6 +14,7 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.label_studio import image_name_of
 from tests.cli.conftest import Run
+from tests.formats.exports import write
 from tests.formats.helpers import codes
 
 fits = FORMATS["labelstudio"].fits
@@ -45,10 +46,7 @@ def minimal(*regions: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def written(folder: Path, content: Any, name: str = "project.json") -> Path:
-    path = folder / name
-    text = content if isinstance(content, str) else json.dumps(content)
-    path.write_text(text, "utf-8")
-    return path
+    return write(folder / name, content)
 
 
 def read(folder: Path, content: Any, **options: Any) -> Any:
