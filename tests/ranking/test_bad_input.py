@@ -139,15 +139,13 @@ BAD_RUNS: dict[str | bytes, str] = {
     '[{"query": "q1", "score": 1}]': (
         "record 1: has no query or no item; write each as text or a whole number"
     ),
-    "[3]": 'record 1: is 3, expected an object; write {"query": ..., "item": ..., "score": ...}',
+    "[3]": 'record 1: is 3; write {"query": ..., "item": ..., "score": ...}',
     '[{"query": "q1", "item": "a", "score": NaN}]': (
         "record 1: score is NaN, expected a finite number"
     ),
     '{"q1": {"a": 1, "a": 2}}': 'duplicate key "a" in one object; keep one of them',
     '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", expected a number',
-    '{"q1": 3}': (
-        'query "q1": is 3, expected an object; write {"query": ..., "item": ..., "score": ...}'
-    ),
+    '{"q1": 3}': ('query "q1": is 3; write {"query": ..., "item": ..., "score": ...}'),
     '{"q1": {"a": 1}': (
         "line 1, column 16: file is truncated: it ends inside a value, after 15 "
         "characters; download or write it again"
@@ -543,8 +541,8 @@ BAD_SCORES = {
     "sample,cat\na,1,2\n": "line 2: has 3 columns, expected 2; write as many as the header has",
     "sample,cat\n,1\n": "line 2: no sample name; add it",
     "sample,cat\n": "no samples; use the scores of the samples",
-    "[1]": "is a JSON array, expected an object; write {sample: {class: score}}",
-    '{"a": 1}': 'sample "a": is 1, expected an object; write {class: score, ...}',
+    "[1]": "is [1]; write {sample: {class: score}}",
+    '{"a": 1}': 'sample "a": is 1; write {class: score, ...}',
     '{"a": {"cat": null}}': 'sample "a", class "cat": score is null, expected a number',
     '{"a": {"cat": 1}, "a": {}}': 'duplicate key "a" in one object; keep one of them',
     "<html>": "looks like an HTML page, expected a file of scores; use CSV or JSON",

@@ -5,7 +5,7 @@ from math import nan
 from typing import Any, NamedTuple
 
 from detap.formats.coco.records import score_of
-from detap.formats.shapes.values import json_value
+from detap.formats.shapes.values import json_value, object_of
 from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.lines import has_columns, number_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
@@ -13,7 +13,7 @@ from detap.io.json_text import decode, looks_like, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.text_input import is_whole
 
 
@@ -78,7 +78,7 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     start = data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     if start in (b"[", b"{"):
         return Rows("record", _from_json(data, form, problems, limits))
-    refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
+    refuse_others(data, form.what, "TREC text, CSV or JSON", problems.file)
     text = decode(data, problems.file)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if "," in first and len(first.split()) != len(form.columns):
@@ -88,12 +88,11 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     return Rows("line", ((line, words[query], words[item], value) for line, words, value in rows))
 
 
-def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
+def refuse_others(data: bytes, what: str, forms: str, file: str) -> None:
     """Raise InputError for data that looks like a web page, an archive, a pickle, ..."""
     name, _ = ("", "") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else looks_like(data)
     if name and name != "Python text, not JSON":
-        problems.instead(f"looks like {name}, expected {what}", f"use {forms}")
-        problems.raise_any()
+        refuse(file, f"looks like {name}, expected {what}", f"use {forms}")
 
 
 def text_rows(
@@ -125,11 +124,8 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Iterator[Row]:
     missing = [name for name, index in columns.items() if index < 0]
     if missing:
         have = ", ".join(map(repr, headings[:10]))
-        problems.instead(
-            f"has no column {' and no column '.join(map(repr, missing))}; it has {have}",
-            f"write a first line query,item,{form.number}",
-        )
-        problems.raise_any()
+        message = f"has no column {' and no column '.join(map(repr, missing))}; it has {have}"
+        refuse(problems.file, message, f"write a first line query,item,{form.number}")
     for line, cells in table:
         with problems.collected(f"line {line}"):
             values = {form.number: str(form.default)}
@@ -165,11 +161,9 @@ def _records(content: Any, form: Form) -> Iterator[tuple[str, Any]]:
 
 def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
     """Return the query, item and number of a record."""
-    if not isinstance(record, dict):
-        hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        raise FaultError(f"is {short_json(record)}, expected an object", hint)
+    values = object_of(record, f'write {{"query": ..., "item": ..., "{form.number}": ...}}')
     query, item, number = (
-        next((record[word] for word in SYNONYMS[name] if word in record), None)
+        next((values[word] for word in SYNONYMS[name] if word in values), None)
         for name in ("query", "item", form.number)
     )
     if (query := name_of(query)) is None or (item := name_of(item)) is None:

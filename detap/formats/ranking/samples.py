@@ -11,7 +11,7 @@ from detap.errors import Note, UsageError
 from detap.formats.coco.records import score_of
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import name_of, number_in_text, refuse_others, text_rows
-from detap.formats.shapes.values import json_value
+from detap.formats.shapes.values import json_value, object_of
 from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.folder import files_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
@@ -110,12 +110,12 @@ class _Cells:
         self.values: dict[str, dict[str, float]] = {}
         self.classes: dict[str, None] = {}
         data = read_bytes(path, limits)
-        if data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-            with self.problems.collected():
+        with self.problems.collected():
+            if data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
                 self._read_json(data, limits)
-        else:
-            refuse_others(data, f"a file of {number}s", "CSV or JSON", self.problems)
-            self._read_csv(decode(data, self.file))
+            else:
+                refuse_others(data, f"a file of {number}s", "CSV or JSON", self.file)
+                self._read_csv(decode(data, self.file))
         self.problems.raise_any()
         if not self.values:
             refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
@@ -134,12 +134,10 @@ class _Cells:
             have = ", ".join(map(repr, headings[:6])) or "nothing"
             message = f"has the columns {have}, expected 'sample' first"
             hint = f"write a first line `{long}`, or `sample,` and the classes"
-            self.problems.instead(message, hint)
-            return
+            raise FaultError(message, hint)
         if len(set(headings)) != len(headings):
             twice = next(heading for heading in headings if headings.count(heading) > 1)
-            self.problems.instead(f"duplicate column {twice!r}", "keep one of them")
-            return
+            raise FaultError(f"duplicate column {twice!r}", "keep one of them")
         is_long = [heading.lower() for heading in headings] == long.split(",")
         for line, (sample, *cells) in table:
             with self.problems.collected(f"line {line}"):
@@ -162,10 +160,9 @@ class _Cells:
 
     def _read_json(self, data: bytes, limits: Limits) -> None:
         form = "{class: score}" if self.number == "score" else "[label, ...]"
-        content, _ = json_value(data, self.problems, limits, f"write {{sample: {form}}}")
-        if not isinstance(content, dict):
-            raise FaultError("is a JSON array, expected an object", f"write {{sample: {form}}}")
-        for sample, value in content.items():
+        usage = f"write {{sample: {form}}}"
+        content, _ = json_value(data, self.problems, limits, usage)
+        for sample, value in object_of(content, usage).items():
             self.values[sample] = {}
             location = f"sample {short_json(sample)}"
             with self.problems.collected(location):
@@ -174,11 +171,8 @@ class _Cells:
                         if (name := name_of(label)) is None:
                             raise FaultError(f"label {short_json(label)} is not a name", "use text")
                         self._add(sample, name, 1.0)
-                elif not isinstance(value, dict):
-                    message = f"is {short_json(value)}, expected an object"
-                    raise FaultError(message, "write {class: score, ...}")
                 else:
-                    for name, score in value.items():
+                    for name, score in object_of(value, "write {class: score, ...}").items():
                         with self.problems.collected(f"{location}, class {short_json(name)}"):
                             self._add(sample, name, score_of(score))
 
