@@ -45,10 +45,9 @@ class Items(Document):
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
-        if not isinstance(content, dict) or not isinstance(content.get("categories"), dict):
-            raise FaultError("not a Datumaro file", self.expected)
+        categories = required(object_of(content, self.expected), "categories", dict, self.expected)
         items = required(content, "items", list, self.expected)
-        category = object_of(content["categories"].get("label", {}))
+        category = object_of(categories.get("label", {}))
         labels = required({"labels": [], **category}, "labels", list, self.expected)
         self._labels_by_id = [""] * len(labels)
         for number, label in enumerate(labels):

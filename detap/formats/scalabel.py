@@ -24,10 +24,9 @@ from detap.formats.shapes.document import (
     json_with_list,
     written_images,
 )
-from detap.formats.shapes.values import class_name, located, numbers, object_of, required
+from detap.formats.shapes.values import class_name, list_in, located, numbers, object_of, required
 from detap.formats.text.folder import Folder
 from detap.formats.xywh import to_xywh
-from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth
 
@@ -63,28 +62,24 @@ class Frames(Document):
         if isinstance(content, list):
             yield from located("", content)
             return
-        if not isinstance(content, dict) or not isinstance(content.get("frames"), list):
-            raise FaultError("has no list of frames", self.expected)
+        frames = required(object_of(content, self.expected), "frames", list, self.expected)
         if "name" in content:  # BDD100K before 2020: a file for each image
-            if len(content["frames"]) != 1:
-                count = len(content["frames"])
-                raise FaultError(f"has {count} frames under one name", "expected one")
-            frame = object_of(content["frames"][0])
-            yield "", {**content, "labels": required(frame, "objects", list, "expected a list")}
+            if len(frames) != 1:
+                raise FaultError(f"has {len(frames)} frames under one name", "expected one")
+            labels = required(object_of(frames[0]), "objects", list, "expected a list")
+            yield "", {**content, "labels": labels}
             return
         config = object_of(content.get("config") or {})
         self._size = object_of(config.get("imageSize") or {})
-        self._categories = set(self._leaves(config.get("categories") or []))
-        yield from located("frames", content["frames"])
+        self._categories = set(self._leaves(config, "categories"))
+        yield from located("frames", frames)
 
-    def _leaves(self, categories: Any) -> Iterator[str]:
+    def _leaves(self, record: dict[str, Any], key: str) -> Iterator[str]:
         """Yield the names of the categories without subcategories, and list them as classes."""
-        if not isinstance(categories, list):
-            raise FaultError(f"config.categories is {short_json(categories)}", "expected a list")
-        for category in categories:
+        for category in list_in(record, key):
             name = class_name(object_of(category), "name")
             if category.get("subcategories"):
-                yield from self._leaves(category["subcategories"])
+                yield from self._leaves(category, "subcategories")
             else:
                 self.classes[name] = None
                 yield name
@@ -92,9 +87,7 @@ class Frames(Document):
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a frame."""
         name, video = object_of(record).get("name"), record.get("videoName")
-        labels = record.get("labels") or []
-        if not isinstance(labels, list):
-            raise FaultError(f"labels is {short_json(labels)}", "expected a list")
+        labels = list_in(record, "labels")
         if video and isinstance(name, str) and not name.startswith(f"{video}/"):
             name = f"{video}/{name}"
         size = object_of(record.get("size") or {**self._size})

@@ -32,6 +32,7 @@ from detap.formats.shapes.values import (
     check_points,
     class_name,
     json_value,
+    list_in,
     located,
     object_of,
     points_of,
@@ -159,11 +160,8 @@ class Supervisely(DocumentFormat):
 
 def _tags(record: dict[str, Any]) -> dict[str, Any]:
     """Return the values of tags by name; True for a tag without value."""
-    tags = record.get("tags") or []
-    if not isinstance(tags, list):
-        raise FaultError(f"tags is {value_text(record, 'tags')}", "expected a list")
     values = {}
-    for tag in map(object_of, tags):
+    for tag in map(object_of, list_in(record, "tags")):
         value = tag.get("value")
         name = class_name(tag, "name")
         values[name] = True if value is None and name not in SCORES else value

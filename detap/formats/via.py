@@ -72,9 +72,8 @@ class Regions(Document):
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
             return self._records_of_project(content)
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
-        if not isinstance(images, dict):
-            raise FaultError(f"is {short_json(images)}, not an object of images", self.expected)
-        return [(f"{short_json(key)}", record) for key, record in images.items()]
+        records = object_of(images, self.expected).items()
+        return [(short_json(key), record) for key, record in records]
 
     def _records_of_project(self, content: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the location and record of each image of VIA 3, as VIA 2 has them.

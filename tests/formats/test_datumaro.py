@@ -103,9 +103,9 @@ def made(**item: Any) -> Any:
 
 BBOX = ("--shapes", "bbox")
 BAD = {
-    "a list": Bad([], "not a Datumaro file"),
-    "no categories": Bad({"items": []}, "not a Datumaro file"),
-    "COCO": Bad({"categories": [], "images": [], "annotations": []}, "not a Datumaro file"),
+    "a list": Bad([], "is []; expected {"),
+    "no categories": Bad({"items": []}, "categories is missing"),
+    "COCO": Bad({"categories": [], "images": [], "annotations": []}, "categories is []"),
     "no items": Bad(changed(TRUTH, without="items"), "items is missing"),
     "an empty list": Bad(changed(TRUTH, "items", to=[]), "no boxes in its 0 images"),
     "labels are an object": Bad(

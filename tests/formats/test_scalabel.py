@@ -106,7 +106,7 @@ FIRST = "[0].labels[0]"
 AT = (0, "labels", 0)
 BAD = {
     "empty list": Bad([], "no boxes in its 0 images"),
-    "an object": Bad({"name": "a.jpg"}, "has no list of frames"),
+    "an object": Bad({"name": "a.jpg"}, "frames is missing; expected ["),
     "no name": Bad(changed(TRUTH, 0, without="name"), "[0]: image name is missing"),
     "labels are text": Bad(changed(TRUTH, 0, "labels", to="x"), '[0]: labels is "x"'),
     "no category": Bad(changed(TRUTH, *AT, without="category"), f"{FIRST}: category is missing"),
@@ -115,7 +115,7 @@ BAD = {
     "two frames": Bad(
         {"name": "a", "frames": [{"objects": []}, {"objects": []}]}, "has 2 frames under one name"
     ),
-    "categories": Bad({"frames": TRUTH, "config": {"categories": 3}}, "config.categories is 3"),
+    "categories": Bad({"frames": TRUTH, "config": {"categories": 3}}, "categories is 3"),
     "another image": Bad(changed(SCORED, 0, "name", to="c.jpg"), "image 'c' is not in the", True),
 }
 

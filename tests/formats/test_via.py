@@ -153,8 +153,8 @@ def shaped(name: str, **shape: Any) -> Any:
 BBOX = ("--shapes", "bbox")
 BAD = {
     "no images": Bad({}, "no boxes in its 0 images"),
-    "a list": Bad([A], "not an object of images"),
-    "a project without images": Bad({"_via_img_metadata": []}, "is [], not an object of images"),
+    "a list": Bad([A], "; expected VIA's"),
+    "a project without images": Bad({"_via_img_metadata": []}, "is []; expected VIA's"),
     "an image is text": Bad({KEY: "a.jpg"}, f'"{KEY}": is "a.jpg"'),
     "no filename": Bad(changed(TRUTH, KEY, without="filename"), f'"{KEY}": image name is missing'),
     "a blank filename": Bad(changed(TRUTH, KEY, "filename", to=""), f'"{KEY}": image name is ""'),

@@ -62,6 +62,12 @@ def required(
     return value
 
 
+def list_in(record: dict[str, Any], key: str) -> list[Any]:
+    """Return the list under a key, empty if missing or null; raise FaultError for other values."""
+    values: list[Any] = required({key: record.get(key) or []}, key, list, "expected a list")
+    return values
+
+
 def object_of(value: Any, expected: str = "expected an object") -> dict[str, Any]:
     """Return a JSON object; raise FaultError for other values."""
     if not isinstance(value, dict):
