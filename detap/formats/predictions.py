@@ -18,8 +18,8 @@ from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import Image, Item, ModelFormat, OutputOfModel
 from detap.formats.shapes.values import (
     class_name,
-    finite_number,
     json_lines,
+    list_of_numbers,
     located,
     numbers,
     object_of,
@@ -117,7 +117,7 @@ class Predictions(OutputOfModel):
             return [*numbers(center, "center_x", "center_y", "width", "height")]
         box = record.get("box")
         if isinstance(box, list) and len(box) == 4:
-            return [finite_number(f"box[{axis}]", value) for axis, value in enumerate(box)]
+            return list_of_numbers(record, "box")
         names = next((names for names in _CORNERS if isinstance(box, dict) and names[0] in box), ())
         if not names:
             raise FaultError(f"box is {short_json(box)}", "expected x1, y1, x2, y2")

@@ -12,7 +12,6 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import DocumentFormat, Image, Item, LinesDocument
 from detap.formats.shapes.values import class_name, numbers, object_of, required, value_text
-from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.text_input import join_names, quote
 
@@ -53,10 +52,10 @@ class Manifest(LinesDocument):
         labels = required(record, name, dict, self.expected)
         metadata = required(record, name + _METADATA, dict, self.expected)
         boxes = required(labels, "annotations", list, "expected a list of boxes")
-        further = metadata.get("objects", [{}] * len(boxes))
-        if not isinstance(further, list) or len(further) != len(boxes):
-            count = len(further) if isinstance(further, list) else short_json(further)
-            message = f"has {len(boxes)} annotations and {count} objects in its metadata"
+        metadata = {"objects": [{}] * len(boxes), **metadata}
+        further = required(metadata, "objects", list, "expected a list")
+        if len(further) != len(boxes):
+            message = f"has {len(boxes)} annotations and {len(further)} objects in its metadata"
             raise FaultError(message, "write one object per annotation")
         self._classes = object_of(metadata.get("class-map") or {})
         sizes = labels.get("image_size") or [{}]

@@ -74,7 +74,7 @@ BAD = {
     ),
     "objects": (
         lines(changed(A, "boxes-metadata", "objects", to=3)),
-        "line 1: has 2 annotations and 3 objects in its metadata",
+        "line 1: objects is 3; expected a list",
     ),
     "class": (
         lines(changed(A, *AT, "class_id", to=7)),

@@ -90,13 +90,8 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
         by_folded_name.setdefault(name.casefold(), []).append(name)
     groups = [names for names in by_folded_name.values() if len(names) > 1]
     examples = "; ".join(", ".join(map(quote, names)) for names in groups[:3])
-    return nonzero_notes(
-        Note(
-            "names-differ-in-case",
-            f"class names differ only in case and stay separate classes: {examples}",
-            sum(map(len, groups)),
-        )
-    )
+    message = f"class names differ only in case and stay separate classes: {examples}"
+    return nonzero_notes(Note("names-differ-in-case", message, sum(map(len, groups))))
 
 
 def ground_truth_notes(truth: GroundTruth, box_format: str) -> Iterator[Note]:

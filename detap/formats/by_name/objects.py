@@ -220,9 +220,8 @@ def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundT
 
 
 def _refuse_unknown_classes(path: str, truth: GroundTruth, unknown: Sequence[str]) -> None:
-    are_numbers = all(map(is_whole, unknown))
     hint = "rename the classes by --class-map FILE, or use results for the same classes"
-    if are_numbers:
+    if all(map(is_whole, unknown)):
         hint = "pass --dt-class-names FILE; for YOLO text files use --dt-format yolo"
     hint = class_map_hint(unknown, truth.classes) or hint
     message = f"no class in common with the ground truth (here: {join_names(unknown)}; ground "

@@ -219,15 +219,14 @@ class Answers(LinesDocument):
         in_pixels = self._in_pixels if self._on_small >= _ENOUGH else 0
         in_pixels *= self._in_pixels >= _MOST * self._on_small
         left_out = "boxes without four finite numbers and a label are left out"
+        like_pixels = (
+            "boxes end within the width and height of their image as if written in pixels, but "
+            f"--dialect {self.dialect_name} has 1/{self.dialect.divisor:g} of them"
+        )
         return (
             Note("responses-failed", f"{message} (failed); first: {first}", min(len(failed), 1)),
             Note("bad-boxes", f"{left_out}; first: {''.join(bad[:1])}", len(bad)),
-            Note(
-                "answers-in-pixels",
-                "boxes end within the width and height of their image as if written in pixels, but "
-                f"--dialect {self.dialect_name} has 1/{self.dialect.divisor:g} of them",
-                in_pixels,
-            ),
+            Note("answers-in-pixels", like_pixels, in_pixels),
             *notes,
         )
 

@@ -259,11 +259,6 @@ class FlagNames:
     def notes(self) -> tuple[Note, ...]:
         """Note the attributes that are named like flags but not mapped."""
         names = ",".join(sorted(+self.unmapped))
-        return nonzero_notes(
-            Note(
-                "flags-not-mapped",
-                "objects have an unmapped attribute named like a flag; map it with "
-                f"--attribute-flags {names}",
-                sum(self.unmapped.values()),
-            )
-        )
+        message = "objects have an unmapped attribute named like a flag; map it with "
+        message += f"--attribute-flags {names}"
+        return nonzero_notes(Note("flags-not-mapped", message, self.unmapped.total()))
