@@ -176,11 +176,8 @@ def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
 
 def name_of(value: Any) -> str | None:
     """Return a JSON value as a name, or None if it is not one."""
-    if isinstance(value, str):
-        return value or None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return None
+    is_name = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value) or None if is_name else None
 
 
 def number_in_text(name: str, text: str) -> float:
