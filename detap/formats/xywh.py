@@ -18,11 +18,10 @@ _MAX_TRIES = 4096
 def to_xywh(corners: Floats, box_area: Floats) -> tuple[Floats, Flags]:
     """Return boxes as x, y, width, height (N, 4), and a flag of the bit-exact ones (N,)."""
     size = corners[:, 2:] - corners[:, :2]
-    width_height = size.copy()
-    exact = _is_exact(corners, box_area, width_height)
+    width_height, exact = size.copy(), np.zeros(len(size), np.bool_)
     with np.errstate(over="ignore", invalid="ignore"):
-        guesses = [np.round(size, decimals) for decimals in _DECIMALS]
-        guesses.append(size.astype(np.float32).astype(np.float64))
+        rounded = [np.round(size, decimals) for decimals in _DECIMALS]
+        guesses = [size, *rounded, size.astype(np.float32).astype(np.float64)]
     for guess in guesses:
         rows = ~exact & _is_exact(corners, box_area, guess)
         width_height[rows] = guess[rows]

@@ -157,12 +157,9 @@ def read_arrays(
 
     `kind` is the content of the first two.
     """
-    paths = {
-        f"query_{kind}": os.fspath(query),
-        f"gallery_{kind}": os.fspath(gallery),
-        "query_labels": os.fspath(query_labels),
-        "gallery_labels": os.fspath(gallery_labels),
-    }
+    names = (f"query_{kind}", f"gallery_{kind}", "query_labels", "gallery_labels")
+    given = (query, gallery, query_labels, gallery_labels)
+    paths = {name: os.fspath(path) for name, path in zip(names, given, strict=True)}
     arrays = {name: read_npy(path, limits) for name, path in paths.items()}
     return _gallery(kind, ArraySource("", paths, arrays))
 
