@@ -43,18 +43,18 @@ class Column(NamedTuple):
 
 
 _SHORT = {
-    "ground_truths": "GT",
+    "ground truths": "GT",
     "detections": "det",
-    "true_positives": "TP",
-    "false_positives": "FP",
-    "false_negatives": "FN",
+    "true positives": "TP",
+    "false positives": "FP",
+    "false negatives": "FN",
     "duplicates": "dup",
     "misclassified": "misclass.",
     "images": "img",
     "precision": "prec",
     "confidence": "conf",
     "accuracy": "acc",
-    "ground_truth": "GT",
+    "ground truth": "GT",
     "relevant": "rel",
     "ranked": "rank",
     "undefined": "undef",
@@ -62,13 +62,22 @@ _SHORT = {
     "negatives": "neg",
     "difficult": "dif",
     "unscored": "uns",
+    "background FN": "bkg FN",
+    "background FP": "bkg FP",
+    "matched by": "by",
+    "adjusted p": "adj. p",
+    "matching digits": "digits",
+    "gate fails from": "fails from",
+    "data sets": "sets",
 }
 
 
-def columns_of(kind: Kind, *keys: str, priority: int = 0) -> tuple[Column, ...]:
-    """Return columns of a kind, with their keys as headings."""
-    words = ((key, key.replace("_", " ")) for key in keys)
-    return tuple(Column(key, text, _SHORT.get(key, text), kind, priority) for key, text in words)
+def columns_of(kind: Kind, *keys: str, priority: int = 0, **headings: str) -> tuple[Column, ...]:
+    """Return columns of a kind by their keys; headings are those given, or the keys."""
+    words = {key: key.replace("_", " ") for key in keys} | headings
+    return tuple(
+        Column(key, text, _SHORT.get(text, text), kind, priority) for key, text in words.items()
+    )
 
 
 def name_column(heading: str) -> Column:

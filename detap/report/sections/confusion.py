@@ -8,7 +8,7 @@ import numpy as np
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
-from detap.report.model import Block, Column, Table, columns_of, name_column
+from detap.report.model import Block, Table, columns_of, name_column
 from detap.report.numbers import at_score, rows_of, with_totals
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
@@ -96,7 +96,6 @@ def _table(result: Confusion) -> Table:
 
 _COLUMNS = (
     name_column("class"),
-    *columns_of("count", "ground_truths", "matched", "misclassified"),
-    Column("missed", "background FN", "bkg FN", "count"),
-    Column("background", "background FP", "bkg FP", "count"),
+    *columns_of("count", "ground_truths", "matched", "misclassified", missed="background FN"),
+    *columns_of("count", background="background FP"),
 )

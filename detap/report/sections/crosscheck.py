@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
 from detap.report.fields import Count, Fraction, Gap, Object, dict_of, each, field, list_of
-from detap.report.model import Block, Column, Table, columns_of, name_column
+from detap.report.model import Block, Table, columns_of, name_column
 
 CheckedMetric = Object(
     "CheckedMetric", name=str, **each(Fraction, "detap", "reference"), difference=Gap
@@ -34,9 +34,7 @@ CrossCheckData = Object(
 
 _COLUMNS = (
     name_column("metric"),
-    *columns_of("exact", "detap"),
-    Column("reference", "pycocotools", "pycocotools", "exact"),
-    *columns_of("exact", "difference"),
+    *columns_of("exact", detap="detap", reference="pycocotools", difference="difference"),
 )
 
 

@@ -140,8 +140,8 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
             for group in data.groups
         }
         rows = tuple({"name": group, **of, **of["summary"]} for group, of in groups.items())
-        counts = Column("data_sets", "data sets", "sets", "count")
-        table = Table((name_column("group"), *columns.values(), counts), rows)
+        counts = columns_of("count", "data_sets")
+        table = Table((name_column("group"), *columns.values(), *counts), rows)
         yield Block("groups", "Group means", groups, table=table)
     yield Block("statistics", "", {name: _statistics(data, name) for name in names})
     if data.missing:

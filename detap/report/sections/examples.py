@@ -120,6 +120,5 @@ def _table(columns: tuple[Column, ...], rows: Sequence[dict[str, Cell]]) -> Tabl
 _IMAGES = (*columns_of("name", "image"), *columns_of("count", "false_positives", "false_negatives"))
 _BOX = (*columns_of("name", "image", "class"), *columns_of("fraction", "score"))
 _TRUTH = columns_of("name", "ground_truth")
-_IOU = Column("iou", "IoU", "IoU", "fraction")
-_CONFIDENT = (*_BOX, *columns_of("text", "error"), *_TRUTH, _IOU)
+_CONFIDENT = (*_BOX, *columns_of("text", "error"), *_TRUTH, *columns_of("fraction", iou="IoU"))
 _LABEL_ERRORS = (*_BOX, *columns_of("text", "reason"), *_TRUTH)

@@ -12,7 +12,7 @@ from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
 from detap.report.fields import Count, Empty, Object, dict_of, each, field, list_of, report_of
-from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
+from detap.report.model import Block, Cell, Report, Table, columns_of, name_column
 from detap.report.numbers import exact
 
 StepRow = Object(
@@ -111,6 +111,8 @@ ExplanationReport = report_of(
 )
 
 _METRIC = (*columns_of("text", "metric"), *columns_of("exact", "value"))
+_DIGITS = columns_of("count", digits="matching digits")
+_SHARE = columns_of("fraction", fraction="share of difference")
 
 
 def _metrics_block(
@@ -176,9 +178,6 @@ def percent(fraction: float) -> str:
     return f"{round(100 * fraction)}%".replace("-", "\N{MINUS SIGN}")
 
 
-_SHARE = Column("fraction", "share of difference", "share of difference", "fraction")
-
-
 def steps_table(diff: ProtocolDiff) -> Table:
     """Return the contribution of each step to a difference, and their sum."""
     rows = tuple(
@@ -192,13 +191,9 @@ def steps_table(diff: ProtocolDiff) -> Table:
         )
         for step, effect, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
     )
-    shapley = (Column("shapley", "Shapley", "Shapley", "precise_change"),)
-    columns = (
-        name_column("field"),
-        _SHARE,
-        *(shapley if diff.is_exhaustive else ()),
-        *columns_of("precise_change", "in_order", "reversed"),
-    )
+    shapley = columns_of("precise_change", shapley="Shapley") if diff.is_exhaustive else ()
+    orders = columns_of("precise_change", "in_order", "reversed")
+    columns = (name_column("field"), *_SHARE, *shapley, *orders)
     totals: dict[str, Cell] = {"name": "difference", "fraction": sum(diff.fractions)}
     totals |= dict.fromkeys(("shapley", "in_order", "reversed"), diff.total)
     return Table(columns, rows, totals)
@@ -229,11 +224,7 @@ def _fields(diff: ProtocolDiff) -> Block:
         # Reports leave out some fields that have their defaults.
         values = (fields.get(name, getattr(Protocol, name)) for fields in plain)
         data[name] = dict(zip(ends, values, strict=True))
-    columns = (
-        name_column("field"),
-        Column("first", "from", "from", "text"),
-        Column("second", "to", "to", "text"),
-    )
+    columns = (name_column("field"), *columns_of("text", first="from", second="to"))
     return Block("fields", "Protocol fields that differ", data, table=Table(columns, tuple(rows)))
 
 
@@ -252,10 +243,9 @@ def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Rep
         )
         for match in search.candidates[:max_rows]
     )
-    digits = Column("digits", "matching digits", "digits", "count")
     return Report(
         kind="protocol_search",
-        table=Table((name_column("protocol"), *_METRIC, digits), rows),
+        table=Table((name_column("protocol"), *_METRIC, *_DIGITS), rows),
         blocks=(_search(search, len(rows)),),
         conclusion=_protocol_search_sentence(search),
     )
@@ -343,7 +333,7 @@ def report_diff_report(diff: ReportDiff) -> Report:
         )
         for name, value in [*parts, ("difference", diff.total)]
     )
-    columns = (name_column("cause"), _SHARE, *columns_of("precise_change", "change"))
+    columns = (name_column("cause"), *_SHARE, *columns_of("precise_change", "change"))
     metrics = [
         {"metric": name, "value": value}
         for name, value in zip(diff.names, diff.values, strict=True)

@@ -157,9 +157,8 @@ _DETECTIONS = (
     *columns_of("name", "class"),
     *columns_of("fraction", "score"),
     *columns_of("text", "result"),
-    Column("iou", "IoU", "IoU", "fraction"),
-    Column("ground_truth", "ground truth", "GT", "count"),
-    Column("matched_by", "matched by", "by", "count"),
+    *columns_of("fraction", iou="IoU"),
+    *columns_of("count", "ground_truth", "matched_by"),
     *columns_of("text", "why", priority=1),
 )
 _TRUTHS = (

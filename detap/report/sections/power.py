@@ -81,9 +81,8 @@ def _columns(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> tuple[
     needed = "" if drop is None else f" for {drop:g}"
     columns = (
         name_column("metric"),
-        Column("min_detectable_drop", "min. drop", "min. drop", "fraction"),
-        *columns_of("fraction", "limit"),
-        Column("drop_failing_gate", "gate fails from", "fails from", "fraction"),
+        *columns_of("fraction", min_detectable_drop="min. drop", limit="limit"),
+        *columns_of("fraction", drop_failing_gate="gate fails from"),
         Column("images_needed", f"{analysis.units} needed{needed}", f"needed{needed}", "count"),
         *columns_of("count", "ground_truths", priority=2),
     )
