@@ -1,7 +1,6 @@
 """The report of a detector: metrics, class table and notes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detap import metrics
@@ -13,6 +12,7 @@ from detap.protocols import Protocol
 from detap.report.fields import ClassId, Count, Object, field, list_of
 from detap.report.model import Block, Cell, Column, PageSource, Report, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, names_of_classes, with_totals
+from detap.report.sections import unscored
 from detap.report.sections.selection import selection_blocks
 
 Points = Object(
@@ -77,18 +77,9 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=table,
         notes=(*result.notes, *notes),
-        blocks=(*_metric_details(result), *_missing_score_blocks(result), *blocks),
+        blocks=(*_metric_details(result), *unscored.blocks(result), *blocks),
         page_source=PageSource(result),
     )
-
-
-def _missing_score_blocks(result: Result) -> Iterable[Block]:
-    """Return the blocks of detections without scores, with made-up ones, or of answers."""
-    if result.protocol.scores == "given" and result.detections.responses is None:
-        return ()
-    section: Any = import_module("detap.report.sections.unscored")
-    blocks: Iterable[Block] = section.blocks(result)
-    return blocks
 
 
 def _reproduction(protocol: Protocol) -> Block:
@@ -105,10 +96,9 @@ def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
     kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
     area = "difficulty" if kitti else "area"
     if not protocol.has_scores:
-        return (Column("iou", iou, iou, "text"),)
+        return columns_of("text", iou=iou)
     return (
-        Column("iou", iou, iou, "text"),
-        Column("area", area, area, "text"),
+        *columns_of("text", iou=iou, area=area),
         *columns_of("count", "max_dets"),
         *(columns_of("text", "classes") if protocol.class_groups != "none" else ()),
     )
@@ -163,29 +153,26 @@ def _means(result: Result, rows: Sequence[Mapping[str, Cell]]) -> dict[str, Cell
 
 def _metric_details(result: Result) -> Iterator[Block]:
     """Yield a block on the metrics of the ranking that the summary lists, if there are any."""
-    specs = [spec for spec in metrics.summary(result.protocol) if isinstance(spec.metric, Ranked)]
-    if specs:
-        data, lines = {}, []
-        for spec in specs:
-            data[spec.name], line = _details(result, spec)
-            lines.append(line)
+    data: dict[str, dict[str, Any]] = {}
+    lines: list[str] = []
+    names, classes = names_of_classes(result), len(result.classes)
+    for spec in metrics.summary(result.protocol):
+        metric = spec.metric
+        if not isinstance(metric, Ranked):
+            continue
+        details = metric.details_by_class(result, spec)
+        count = int((result.ground_truth_counts_of(spec) > 0).sum())
+        data[spec.name] = {"classes": count}
+        if spec.pooled:
+            data[spec.name]["pooled"] = details.get(0, {})
+            over = f"{count} classes ranked together"
+        else:
+            by_class = [{**names[label], **points} for label, points in details.items()]
+            data[spec.name]["by_class"] = by_class
+            of_all = "" if count == classes else f" of {classes}"
+            over = "of 1 class" if classes == 1 else f"mean over {count}{of_all} classes"
+        remarks = metric.remarks(spec, [*details.values()], result.protocol) if details else []
+        parts = remarks if classes == 1 and remarks else [over, *remarks]
+        lines.append(f"{spec.name}: {'; '.join(parts)}")
+    if data:
         yield Block("metric_details", "", data, tuple(lines))
-
-
-def _details(result: Result, spec: MetricSpec) -> tuple[dict[str, Any], str]:
-    """Return the entry of a metric and its line of text."""
-    metric: Any = spec.metric
-    details = metric.details_by_class(result, spec)
-    count = int((result.ground_truth_counts_of(spec) > 0).sum())
-    data: dict[str, Any] = {"classes": count}
-    if spec.pooled:
-        data["pooled"] = details.get(0, {})
-        over = f"{count} classes ranked together"
-    else:
-        names = names_of_classes(result)
-        data["by_class"] = [{**names[label], **points} for label, points in details.items()]
-        of_all = "" if count == len(result.classes) else f" of {len(result.classes)}"
-        over = "of 1 class" if len(result.classes) == 1 else f"mean over {count}{of_all} classes"
-    remarks = metric.remarks(spec, [*details.values()], result.protocol) if details else []
-    parts = remarks if len(result.classes) == 1 and remarks else [over, *remarks]
-    return data, f"{spec.name}: {'; '.join(parts)}"
