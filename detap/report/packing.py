@@ -10,7 +10,6 @@ from typing import Any
 from zlib import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
 MOST_BYTES = 20_000_000
 """The maximum size of a page in one file."""
@@ -35,7 +34,10 @@ def packed(values: Any) -> str:
             return {key: described(item) for key, item in value.items()}
         if not isinstance(value, np.ndarray):
             return value
-        value = _narrowed(value)
+        if value.dtype.kind in "iu":  # the smallest type that holds them all
+            low, high = value.min(initial=0), value.max(initial=0)
+            fitting = (t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+            value = value.astype(next(fitting))
         data = value.astype(value.dtype.newbyteorder("<")).tobytes()
         start, end = end, end + len(data) + -len(data) % _ALIGNMENT
         arrays.append(data.ljust(end - start, b"\0"))
@@ -46,12 +48,3 @@ def packed(values: Any) -> str:
     text += b" " * (-(len(text) + 4) % _ALIGNMENT)
     head = len(text).to_bytes(4, "little") + text
     return b64encode(compress(b"".join([head, *arrays]), _LEVEL)).decode()
-
-
-def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Return integers in the smallest type that holds them all."""
-    if array.dtype.kind not in "iu":
-        return array
-    low, high = array.min(initial=0), array.max(initial=0)
-    fitting = (t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
-    return array.astype(next(fitting))

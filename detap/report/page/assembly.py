@@ -151,7 +151,15 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
         "analysis": None,
     }
     try:
-        return model | {"analysis": _analysed(analysis)}, gallery(analysis, source.file_names)
+        match_results = analysis.match_results
+        truths = match_results.ground_truth_counts.tolist()
+        data: dict[str, Any] = {"iou": match_results.iou, "truths": truths}
+        for section in SECTIONS:
+            if section.page_data and (analysis.has_scores or not section.needs_scores):
+                data |= section.page_data(analysis)
+        if not analysis.has_scores:
+            data |= {"operating": counts_by_step(analysis), "histograms": None}
+        return model | {"analysis": data}, gallery(analysis, source.file_names)
     except UsageError as error:
         return model | {"refused": str(error)}, None
 
@@ -161,29 +169,14 @@ def _thresholds(report: Report) -> Block | None:
     for block in report.blocks:
         if block.key == "unscored" and "by_threshold" in block.data:
             rows = [{"name": f"{row['iou']:.4g}", **row} for row in block.data["by_threshold"]]
-            table = Table((name_column("IoU"), *_OF_THRESHOLDS), tuple(rows))
+            columns = (
+                name_column("IoU"),
+                *columns_of("fraction", "F1", "P", "R", macro_F1="macro-F1", mean_iou="mean IoU"),
+                *columns_of("count", "true_positives", "false_positives", "false_negatives"),
+            )
+            table = Table(columns, tuple(rows))
             return Block("thresholds", "F1 over IoU thresholds", {}, table=table)
     return None
-
-
-_OF_THRESHOLDS = (
-    *columns_of("fraction", "F1", "P", "R"),
-    Column("macro_F1", "macro-F1", "macro-F1", "fraction"),
-    Column("mean_iou", "mean IoU", "mean IoU", "fraction"),
-    *columns_of("count", "true_positives", "false_positives", "false_negatives"),
-)
-"""The columns of the table over IoU thresholds of detections without scores."""
-
-
-def _analysed(analysis: Analysis) -> dict[str, Any]:
-    match_results = analysis.match_results
-    model = {"iou": match_results.iou, "truths": match_results.ground_truth_counts.tolist()}
-    for section in SECTIONS:
-        if section.page_data and (analysis.has_scores or not section.needs_scores):
-            model |= section.page_data(analysis)
-    if not analysis.has_scores:
-        model |= {"operating": counts_by_step(analysis), "histograms": None}
-    return model
 
 
 def _table(report: Report, result: Result) -> dict[str, Any]:

@@ -5,7 +5,7 @@ score. A ground truth has up to two detections that decide its result: the one t
 the best-scored error attributed to it. The script compares their scores with the threshold.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Gallery(NamedTuple):
 
     columns: dict[str, Any]
     names: list[str]
-    by_errors: Integers
+    by_errors: Integers  # those with the most errors first
 
     def without_shapes(self) -> dict[str, Any]:
         """Return the columns with boxes only."""
@@ -64,15 +64,10 @@ def gallery(analysis: Analysis, file_names: Mapping[str, str]) -> Gallery:
         "baseline": None if before is None else _detector(before, steps, of_truths),
     }
     best = analysis.best if analysis.score is None else analysis.score
-    return Gallery(columns, names, _by_errors(results, None if np.isnan(best) else best))
-
-
-def _by_errors(results: MatchResults, score: float | None) -> Integers:
-    """Return the images with the most errors at a score first."""
+    score = None if np.isnan(best) else best
     worst = worst_images(results, score=score, max_count=results.images).image
-    others = np.ones(results.images, np.bool_)
-    others[worst] = False
-    return np.concatenate([worst, np.flatnonzero(others)])
+    others = np.setdiff1d(np.arange(results.images), worst)
+    return Gallery(columns, names, np.concatenate([worst, others]))
 
 
 class _Sorted:
@@ -155,12 +150,13 @@ def _tenths(pixels: Floats) -> NDArray[np.int64]:
 
 def _shapes(iou_type: str, table: Table, rows: NDArray[np.integer]) -> Columns:
     """Return the columns of the shapes of some rows; none if boxes are compared."""
-    columns = _COLUMNS.get(iou_type)
-    return {} if columns is None else columns(table, rows)
-
-
-def _polygons(table: Table, rows: NDArray[np.integer]) -> Columns:
-    return {} if table.polygons is None else {"corners": _tenths(table.polygons[rows]).ravel()}
+    if iou_type in ("segm", "boundary"):
+        return _masks(table, rows)
+    if iou_type == "keypoints":
+        return _keypoints(table, rows)
+    if iou_type == "polygon" and table.polygons is not None:
+        return {"corners": _tenths(table.polygons[rows]).ravel()}
+    return {}
 
 
 def _keypoints(table: Table, rows: NDArray[np.integer]) -> Columns:
@@ -191,11 +187,3 @@ def _masks(table: Table, rows: NDArray[np.integer]) -> Columns:
         "lengths": lengths - np.where(first, 0, before),
         "height": masks.sizes[:, 0].astype(np.int64),
     }
-
-
-_COLUMNS: dict[str, Callable[[Table, NDArray[np.integer]], Columns]] = {
-    "segm": _masks,
-    "boundary": _masks,
-    "keypoints": _keypoints,
-    "polygon": _polygons,
-}

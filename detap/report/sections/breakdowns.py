@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from detap.analysis.breakdowns import (
-    Breakdown,
     Breakdowns,
     breakdowns,
     breakdowns_by_score,
@@ -15,7 +14,7 @@ from detap.analysis.breakdowns import (
     score_histogram,
 )
 from detap.report.fields import Count, Fraction, Object, each, field, list_of
-from detap.report.model import Block, Cell, Table, columns_of, name_column
+from detap.report.model import Block, Table, columns_of, name_column
 from detap.report.numbers import at_score, rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
 
@@ -60,7 +59,11 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 
 def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
     """Return the block of breakdowns, with histograms in JSON."""
-    parts = {name: _rows(part) for name in _LABELS if (part := getattr(result, name)) is not None}
+    parts = {
+        name: rows_of(BreakdownRow(part, name=part.groups))
+        for name in _LABELS
+        if (part := getattr(result, name)) is not None
+    }
     return Block(
         "breakdowns",
         f"Breakdowns at IoU {result.iou:.6g}{at_score(result.score_threshold)}",
@@ -118,10 +121,6 @@ def _group_label(breakdown: str, group: str) -> str:
             return "1 object in image"
         group = low if last == int(low) else f"{low}-{last}"
     return _LABELS[breakdown].format(group)
-
-
-def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
-    return rows_of(BreakdownRow(part, name=part.groups))
 
 
 _COLUMNS = (

@@ -30,7 +30,6 @@ from detap.report.fields import (
     Empty,
     Input,
     MetricValue,
-    NoteEntry,
     Object,
     Signature,
     dict_of,
@@ -52,11 +51,9 @@ _SHORT = {**SHORT, "missed": "FN"}
 
 MetricPair = Object(
     "MetricPair",
-    "A metric of both detectors and the difference.",
+    "A metric of both detectors, and the difference with its confidence interval.",
     name=str,
-    **each(float | None, "first", "second", "difference"),
-    low=field(float | None, "The lower end of the confidence interval of the difference."),
-    high=float | None,
+    **each(float | None, "first", "second", "difference", "low", "high"),
 )
 
 ClassPair = Object(
@@ -114,7 +111,6 @@ ComparisonReport = report_of(
     "The JSON report of detap compare. Undefined metrics are null.",
     signature=Signature,
     protocol=dict[str, Any],
-    inputs=list_of(Input),
     conclusion=field(str, "The change of the primary metric in a sentence."),
     summary=Empty,
     metrics=field(list_of(MetricPair), "The summary metrics."),
@@ -122,7 +118,6 @@ ComparisonReport = report_of(
     images=field(ChangedImages, required=False),
     errors=field(ErrorPairs, required=False),
     power=field(PowerData, required=False),
-    notes=list_of(NoteEntry),
     selection=field(dict[str, Any], required=False),
 )
 
@@ -201,7 +196,6 @@ DetectorsReport = report_of(
     conclusion=str,
     summary=Empty,
     detectors=field(list_of(DetectorRow), "The best first.", minItems=2),
-    notes=list_of(NoteEntry),
     ranking=RankingData,
     groups=field(list_of(GroupRow), "Empty without intervals."),
     pairs=field(list_of(PairEntry), "All pairs, in the order of the ranking.", minItems=1),
@@ -231,6 +225,9 @@ def comparison_report(
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     errors = count_errors(comparison.first), count_errors(comparison.second)
     classes = _class_rows(comparison, errors)
+    counts = columns_of("count", "ground_truths", priority=1)
+    changed = [row for row in classes if _magnitude(row["difference"]) > 0]
+    table = _table("class", comparison, changed, *counts)
     shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     return Report(
         kind="comparison",
@@ -243,7 +240,7 @@ def comparison_report(
         notes=tuple(notes),
         blocks=(
             _errors(protocol, *errors),
-            _classes(comparison, classes, max_rows),
+            _changed("classes", classes, table, len(classes), max_rows),
             *power,
             _images(comparison, errors, max_rows),
             *selection_blocks(comparison.second.selection),
@@ -336,16 +333,6 @@ def _class_rows(
     return rows
 
 
-def _classes(
-    comparison: Comparison, rows: Sequence[Mapping[str, Cell]], max_rows: int | None
-) -> Block:
-    changed = [row for row in rows if _magnitude(row["difference"]) > 0]
-    title = _title("class", "classes", len(changed), len(rows))
-    data = {"changed": len(changed), "all": rows}
-    counts = columns_of("count", "ground_truths", priority=1)
-    return top_rows("classes", title, data, _table("class", comparison, changed, *counts), max_rows)
-
-
 def _magnitude(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
 
@@ -367,9 +354,7 @@ def _images(
         Column("errors", "errors", "all", "count_change"),
         *(Column(kind, LABELS[kind], _SHORT[kind], "count_change") for kind in KINDS),
     )
-    title = _title("image", "images", len(rows), len(names))
-    data = {"changed": len(rows), "all": rows}
-    return top_rows("images", title, data, Table(columns, tuple(rows)), max_rows)
+    return _changed("images", rows, Table(columns, tuple(rows)), len(names), max_rows)
 
 
 def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
@@ -391,8 +376,14 @@ def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
     return Block("errors", title, data, table=Table(columns, rows))
 
 
-def _title(singular: str, plural: str, changed: int, count: int) -> str:
-    return f"{changed} of {count} {plural} changed" if changed else f"No {singular} changed"
+def _changed(
+    key: str, rows: Sequence[Mapping[str, Cell]], table: Table, count: int, max_rows: int | None
+) -> Block:
+    """Return the block of the classes or images that changed, out of `count`."""
+    changed = len(table.rows)
+    none = {"classes": "No class changed", "images": "No image changed"}
+    title = f"{changed} of {count} {key} changed" if changed else none[key]
+    return top_rows(key, title, {"changed": changed, "all": rows}, table, max_rows)
 
 
 def top_rows(
@@ -472,7 +463,7 @@ def _ranking(detectors: Detectors) -> Table:
     if detectors.groups:
         columns[3:3] = _ends("fraction")
         columns += _ends("change", "difference_")
-        columns.append(Column("letters", "group", "group", "text"))
+        columns += columns_of("text", letters="group")
     columns += [*others, *columns_of("count", "detections", priority=2)]
     return Table(tuple(columns), tuple(rows), best=tuple(names))
 
@@ -499,12 +490,11 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
         *columns_of("name", "first", "second"),
         _DIFFERENCE,
         *_ends("change"),
-        Column("p", "p", "p", "fraction"),
-        Column("adjusted_p", "adjusted p", "adj. p", "fraction"),
+        *columns_of("fraction", "p", "adjusted_p"),
     ]
     line = "No minimum detectable difference: all resamples are equal."
     if not all(isnan(pair.min_detectable_difference) for pair in detectors.pairs):
-        columns.append(Column("min_detectable_difference", "min. diff", "min. diff", "fraction"))
+        columns += columns_of("fraction", min_detectable_difference="min. diff")
         line = (
             f"A true difference of min. diff is detected with {100 * Criterion().power:g}% power "
             f"at the {level} level, before adjustment."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from detap.checks.statistics import DataCheck, Statistic
+from detap.checks.statistics import DataCheck
 from detap.errors import Problem
 from detap.report.fields import Count, Input, Object, Version, each, field, list_of, report_of
 from detap.report.model import Block, Column, Report, Table, columns_of, name_column
@@ -57,6 +57,11 @@ def data_check_report(
     table = with_totals((name_column("class"), *columns_of("count", *counted)), rows, "total")
     count, listed = len(problems) + omitted, [problem._asdict() for problem in problems]
     errors = {"problems": listed, "omitted": omitted}
+    figures = {each.key: each.value for each in data_check.statistics}
+    shown = tuple(
+        {"name": each.title, "value": _format_value(each.value)} for each in data_check.statistics
+    )
+    columns = (name_column("Data set"), Column("value", "", "", "name"))
     return Report(
         kind="check",
         inputs=tuple(inputs),
@@ -64,19 +69,9 @@ def data_check_report(
         notes=data_check.notes,
         blocks=(
             Block("errors", f"{count} error{'s' * (count != 1)}" if count else "No errors", errors),
-            _statistics(data_check.statistics),
+            Block("statistics", "", figures, (), Table(columns, shown) if shown else None),
         ),
     )
-
-
-def _statistics(statistics: Sequence[Statistic]) -> Block:
-    rows = tuple(
-        {"name": statistic.title, "value": _format_value(statistic.value)}
-        for statistic in statistics
-    )
-    columns = (name_column("Data set"), Column("value", "", "", "name"))
-    data = {statistic.key: statistic.value for statistic in statistics}
-    return Block("statistics", "", data, (), Table(columns, rows) if rows else None)
 
 
 def _format_value(value: Any) -> str:

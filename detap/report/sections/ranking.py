@@ -214,11 +214,7 @@ def _curve_block(result: RetrievalResult) -> Block:
     )
     if not rows:
         return Block("curve", "", data)
-    columns = (
-        *columns_of("count", "rank"),
-        Column("precision", "precision", "precision", "fraction"),
-        *columns_of("fraction", "recall"),
-    )
+    columns = (*columns_of("count", "rank"), *columns_of("fraction", "precision", "recall"))
     return Block("curve", "Precision and recall at ranks", data, table=Table(columns, rows))
 
 
@@ -289,7 +285,12 @@ def classification_report(
         name: dict(zip(result.samples, column.tolist(), strict=True))
         for name, column in result.per_sample.items()
     }
-    blocks = [_class_curve_block(result)]
+    precision = result.precision_at_levels.tolist()
+    by_class = dict(zip(result.classes, precision, strict=True))
+    curve = RankingCurve(result, interpolated_precision=by_class)
+    means = [mean(values) for values in zip(*precision, strict=True)]
+    heading = "mean interpolated precision"
+    blocks = [_levels_block(curve, result.levels.tolist(), 2, heading, means)]
     if samples:
         lines = (f"{len(result.samples)} samples; JSON has the AP@k of each",)
         blocks.append(Block("samples", "Samples", samples, lines=lines))
@@ -300,11 +301,3 @@ def classification_report(
         for name in result.summary
     }
     return _report(result, inputs, definitions, table, blocks)
-
-
-def _class_curve_block(result: ClassificationResult) -> Block:
-    precision = result.precision_at_levels.tolist()
-    by_class = dict(zip(result.classes, precision, strict=True))
-    data = RankingCurve(result, interpolated_precision=by_class)
-    means = [mean(values) for values in zip(*precision, strict=True)]
-    return _levels_block(data, result.levels.tolist(), 2, "mean interpolated precision", means)

@@ -33,7 +33,11 @@ def render(report: Report, style: Style) -> str:
         head += [f"### {text_of(report.title)}", ""]
     if not report.summary:
         head += _table(report.table, MOST_CHARACTERS)
-    tail = _notes(report)
+    tail = [
+        f"- {'**warning**' if note.severity == 'warning' else 'info'}: {text_of(note.message)}"
+        + (f" ({note.count})" if note.count > 1 else "")
+        for note in report.notes
+    ]
     if report.signature:
         tail += ["", f"<sub>{code(report.signature)}</sub>"]
     room = MOST_CHARACTERS - _size([*head, *tail])
@@ -43,7 +47,9 @@ def render(report: Report, style: Style) -> str:
             head += lines
             room -= _size(lines)
     if report.table.rows and report.summary:
-        head += _details(f"{len(report.table.rows)} rows", report.table, room)
+        opening = ["<details>", f"<summary>{len(report.table.rows)} rows</summary>", ""]
+        closing = ["</details>", ""]
+        head += [*opening, *_table(report.table, room - _size(opening + closing)), *closing]
     return "\n".join([*head, *tail]) + "\n"
 
 
@@ -104,26 +110,12 @@ def _gates(report: Report, room: int) -> list[str]:
     return [*lines, ""]
 
 
-def _notes(report: Report) -> list[str]:
-    return [
-        f"- {'**warning**' if note.severity == 'warning' else 'info'}: {text_of(note.message)}"
-        + (f" ({note.count})" if note.count > 1 else "")
-        for note in report.notes
-    ]
-
-
 def _block(block: Block, room: int) -> list[str]:
     lines = [f"### {text_of(block.title)}", ""] if block.title else []
     lines += [f"- {text_of(line)}" for line in block.lines]
     if block.lines:
         lines.append("")
     return lines if block.table is None else lines + _table(block.table, room - _size(lines))
-
-
-def _details(title: str, table: Table, room: int) -> list[str]:
-    opening = ["<details>", f"<summary>{title}</summary>", ""]
-    closing = ["</details>", ""]
-    return [*opening, *_table(table, room - _size(opening + closing)), *closing]
 
 
 def _table(table: Table, room: int) -> list[str]:

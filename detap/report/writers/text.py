@@ -4,11 +4,12 @@ The layout is computed for a given width, as lines of pieces of text, each with 
 needs rich, which takes 0.04 s to import.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 from io import StringIO
 from itertools import zip_longest
 from math import isnan
+from operator import attrgetter
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -122,7 +123,7 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 
 def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> Iterator[Line]:
     table = summary_table(report)
-    shown = _layout(table, _SHAPES[0], _texts(table, 4))
+    shown = _layout(table, _texts(table, 4), _LONG, 2)
     headings, *rows = zip(*(_aligned(column, 0) for column in shown), strict=True)
     in_columns = sum(column.size for column in shown) + 2 * (len(shown) - 1) <= style.width
     indent = shown[0].size + 2 + shown[1].size + 2
@@ -149,23 +150,17 @@ def _wrapped(text: str, limit: int) -> list[str]:
 # --- tables: the most detailed layout that fits, else in several parts
 
 
-class _Shape(NamedTuple):
-    """The level of detail of a table."""
-
-    long_headings: bool
-    decimals: int
-    gap: int
-    priority: int
-
-
+_LONG = attrgetter("heading")
+_SHORT = attrgetter("short")
+# Headings, decimals, gap between columns, and the highest priority of a column.
 _SHAPES = (
-    _Shape(long_headings=True, decimals=4, gap=2, priority=2),
-    _Shape(long_headings=True, decimals=4, gap=2, priority=1),
-    _Shape(long_headings=False, decimals=4, gap=2, priority=1),
-    _Shape(long_headings=True, decimals=4, gap=2, priority=0),
-    _Shape(long_headings=False, decimals=4, gap=2, priority=0),
-    _Shape(long_headings=False, decimals=3, gap=2, priority=0),
-    _Shape(long_headings=False, decimals=3, gap=1, priority=0),
+    (_LONG, 4, 2, 2),
+    (_LONG, 4, 2, 1),
+    (_SHORT, 4, 2, 1),
+    (_LONG, 4, 2, 0),
+    (_SHORT, 4, 2, 0),
+    (_SHORT, 3, 2, 0),
+    (_SHORT, 3, 1, 0),
 )
 
 
@@ -182,21 +177,21 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     """Return the lines of a table in the most detailed layout that fits."""
     # Columns of priority 0 are always shown, if needed in several parts, each with the names.
     texts = cache(partial(_texts, table))
-    for shape in _SHAPES:
-        names, *others = _layout(table, shape, texts(shape.decimals))
-        room = style.width - sum(shape.gap + column.size for column in others)
+    for heading_of, decimals, gap, priority in _SHAPES:
+        names, *others = _layout(table, texts(decimals), heading_of, priority)
+        room = style.width - sum(gap + column.size for column in others)
         if room >= min(names.size, _NAME_WIDTH):
             break
     parts = [others]
     if room < min(names.size, _LEAST_NAME):
         room = max(_LEAST_NAME, style.width // 3)
         limit = style.width - (min(names.size, room) if style.fold else names.size)
-        parts = _split(others, limit, shape.gap)
+        parts = _split(others, limit, gap)
     if style.fold:
         names = names._replace(size=min(names.size, room))
     lines: list[Line] = []
     for part in parts:
-        lines += [[], *_grid(table, [names, *part], shape.gap, failed)]
+        lines += [[], *_grid(table, [names, *part], gap, failed)]
     return lines[1:]
 
 
@@ -204,14 +199,16 @@ def _texts(table: Table, decimals: int) -> list[list[str]]:
     return formatted_columns(table, lambda text, _: escape(text), decimals)
 
 
-def _layout(table: Table, shape: _Shape, texts: Sequence[list[str]]) -> list[_Shown]:
-    """Return the columns of a table in a shape."""
-    shown = []
-    for column, cells in zip(table.columns, texts, strict=True):
-        if column.priority <= shape.priority:
-            heading = column.heading if shape.long_headings else column.short
-            shown.append(_Shown(column, heading, cells, max(width(heading), widest(cells))))
-    return shown
+def _layout(
+    table: Table, texts: Sequence[list[str]], heading_of: Callable[[Column], str], priority: int
+) -> list[_Shown]:
+    """Return the columns of a table up to a priority."""
+    return [
+        _Shown(column, heading, cells, max(width(heading), widest(cells)))
+        for column, cells in zip(table.columns, texts, strict=True)
+        if column.priority <= priority
+        for heading in [heading_of(column)]
+    ]
 
 
 def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
