@@ -53,11 +53,7 @@ function sortHeading(key, title, kind) {
 function fillColumns() {
   $("columns-list").append(...COLUMNS.map((column) => {
     const box = make("input", { type: "checkbox", value: column.key });
-    box.addEventListener("change", () => {
-      const flipped = new Set(state.columns.split(" ").filter(Boolean));
-      if (!flipped.delete(column.key)) flipped.add(column.key);
-      set({ columns: [...flipped].join(" ") });
-    });
+    box.addEventListener("change", () => flip("columns", column.key, " "));
     return make("label", {}, box, column.title);
   }));
 }

@@ -54,14 +54,9 @@ function openPair(row, column) {
   $("gallery-lists").querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
 }
 
-let drawnMatrix = "";
-
 function updateConfusion() {
   if (!possible) return;
   const step = stepNow(), k = chosenClass();
-  const key = `${step} ${k} ${matrixSize} ${dark.matches}`;
-  if (key === drawnMatrix) return;
-  drawnMatrix = key;
   const cells = confusionAt(step), totals = new Array(K + 1).fill(0);
   $("confusion-text").textContent = steps && hasScores ? `Score >= ${scoreText(scoreNow())}.` : "";
   for (const [row, , n] of cells) totals[row] += n;
@@ -123,8 +118,8 @@ function drawMatrix(cells, totals, drawn, k) {
   const table = $("confusion-table");
   table.replaceChildren(head(make("td", {}), ...columns), make("tbody", {}, ...rows));
   table.querySelector("td[data-cell]").tabIndex = 0;
-  $("confusion-legend").replaceChildren(...[0, 0.01, 0.1, 0.5, 1].map((part) => make("span", {},
-    swatch(draw("rect", { width: 30, height: 10, rx: 2, fill: shadeOf(part) })), `${100 * part} %`)), "of the sum of the row");
+  legend("confusion-legend", ...[0, 0.01, 0.1, 0.5, 1].map((part) => [`${100 * part} %`, draw("rect", { width: 30, height: 10, rx: 2, fill: shadeOf(part) })]));
+  $("confusion-legend").append("of the sum of the row");
 }
 
 // The matrix is one stop of the Tab key; arrows move in it, Enter opens the images of a cell.

@@ -52,12 +52,11 @@ function buildCurves() {
 }
 
 function fillCurveLegend(lines) {
-  const k = chosenClass(), line = ({ stroke, width, dash = [] }) => swatch(draw("line", {
-    x1: 0, x2: 30, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash.join(" ") }));
-  const thin = lines.find((entry) => entry.width < 2), entries = lines.filter((entry) => entry.width >= 2).map((entry) => [line(entry), entry.label]);
-  if (thin) entries.push([line(thin), !fewCurves ? thin.label : k < 0 ? "one class" : "another class"]);
-  if (k >= 0) entries.push([swatch(draw("circle", { cx: 15, cy: 5, r: 5, fill: color("--accent") })), "at the score threshold"]);
-  $("curves-legend").replaceChildren(...entries.map(([mark, text]) => make("span", {}, mark, text)));
+  const k = chosenClass(), line = ({ stroke, width, dash = [] }) => lineMark(stroke, width, dash.join(" "));
+  const thin = lines.find((entry) => entry.width < 2), entries = lines.filter((entry) => entry.width >= 2).map((entry) => [entry.label, line(entry)]);
+  if (thin) entries.push([!fewCurves ? thin.label : k < 0 ? "one class" : "another class", line(thin)]);
+  if (k >= 0) entries.push(["at the score threshold", draw("circle", { cx: 15, cy: 5, r: 5, fill: color("--accent") })]);
+  legend("curves-legend", ...entries);
 }
 
 function markPoint(plot) {

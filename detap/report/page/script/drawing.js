@@ -13,18 +13,10 @@ const HIDDEN_AT_FIRST = ["matched", "other"];
 // The state holds the differences from the default.
 const isHidden = (result) => state.hide.split(".").includes(result) !== HIDDEN_AT_FIRST.includes(result);
 
-function toggle(result) {
-  const flipped = new Set(state.hide.split(".").filter(Boolean));
-  if (!flipped.delete(result)) flipped.add(result);
-  set({ hide: SHOWN.filter((name) => flipped.has(name)).join(".") });
-}
-
 function resultButtons(id) {
   $(id).replaceChildren(...SHOWN.map((result) => make("button", {
-    type: "button", "aria-pressed": String(!isHidden(result)), "data-result": result, click: () => toggle(result),
-  }, swatch(draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: "#000", "stroke-opacity": 0.3, "stroke-width": 5 }),
-    draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: INK[result][0], "stroke-width": 3.5, "stroke-dasharray": INK[result][1] })),
-  RESULT_LABELS[result])));
+    type: "button", "aria-pressed": String(!isHidden(result)), "data-result": result, click: () => flip("hide", result, "."),
+  }, swatch(lineMark("rgb(0 0 0 / .3)", 5), lineMark(INK[result][0], 3.5, INK[result][1])), RESULT_LABELS[result])));
 }
 
 // A box or a shape; shapes are slightly filled.

@@ -58,6 +58,10 @@ function tiles(id, entries) {
 
 // The sample of a line or area in a legend or on a button.
 const swatch = (...marks) => draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, ...marks);
+const lineMark = (stroke, width, dash = "") =>
+  draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash });
+const legend = (id, ...entries) =>
+  $(id).replaceChildren(...entries.map(([text, ...marks]) => make("span", {}, swatch(...marks), text)));
 
 function meter(part) {
   if (part === null) return "";

@@ -30,10 +30,8 @@ function buildOperating() {
   plot.over.addEventListener("click", () => {
     if (plot.cursor.idx !== null) chooseStep(steps - 1 - plot.cursor.idx);
   });
-  const threshold = make("span", {}, swatch(draw("line", { x1: 15, x2: 15, y1: 0, y2: 10, stroke: color("--text"), "stroke-width": 1.5 })), "Score threshold");
-  $("operating-legend").replaceChildren(...LINES.map(([name, ink, dash]) => make("span", {},
-    swatch(draw("line", { x1: 0, x2: 30, y1: 5, y2: 5, stroke: shade(ink), "stroke-width": 2.5,
-      "stroke-dasharray": dash.join(" ") })), name)), threshold);
+  legend("operating-legend", ...LINES.map(([name, ink, dash]) => [name, lineMark(shade(ink), 2.5, dash.join(" "))]),
+    ["Score threshold", draw("line", { x1: 15, x2: 15, y1: 0, y2: 10, stroke: color("--text"), "stroke-width": 1.5 })]);
 }
 
 function operatingData() {

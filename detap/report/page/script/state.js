@@ -49,6 +49,13 @@ function set(change) {
   later = setTimeout(writeFragment, 150);
 }
 
+// Add a word to a list in the state, or remove it.
+function flip(key, word, gap) {
+  const words = new Set(state[key].split(gap).filter(Boolean));
+  if (!words.delete(word)) words.add(word);
+  set({ [key]: [...words].join(gap) });
+}
+
 function show(changed) {
   const onlyScore = changed && changed.size === 1 && changed.has("score");
   let waiting = false;
