@@ -291,20 +291,16 @@ def _pictures(
 
     def save(index: int, data: bytes) -> str:
         if folder is None:
-            return data_uri(index, data)
+            return data_uri(data)
         name = f"{numbers[index]}.webp"
         write(os.path.join(folder.path, THUMBNAILS, name), data)
         return f"{folder.address}/{THUMBNAILS}/{name}"
 
     threads = 1 if memory_is_tight() else source.result._run.threads or thread_count(SMALL_WORK)
     files = Pictures(source.pictures, source.file_names)
-    result = thumbnails(files, sized, save=save, max_bytes=max_bytes, threads=threads)
-    pictures = {
-        str(number): [result.uris[name], *result.sizes[name]]
-        for number in numbers
-        if (name := images.names[number]) in result.uris
-    }
-    return pictures, list(result.problems)
+    shown, problems = thumbnails(files, sized, save=save, max_bytes=max_bytes, threads=threads)
+    of_numbers = {str(n): shown[images.names[n]] for n in numbers if images.names[n] in shown}
+    return of_numbers, problems
 
 
 def _resource(name: str) -> str:

@@ -41,14 +41,6 @@ _SIDEWAYS = (5, 6, 7, 8)
 _ALIKE = 0.02
 
 
-class Thumbnails(NamedTuple):
-    """The thumbnails of images."""
-
-    uris: dict[str, str]
-    sizes: dict[str, tuple[int, int]]
-    problems: tuple[str, ...]
-
-
 class _UnusableError(Exception):
     """The reason why an image has no thumbnail."""
 
@@ -105,9 +97,8 @@ class Search(NamedTuple):
     links: tuple[str, ...]
 
 
-def data_uri(number: int, data: bytes) -> str:
+def data_uri(data: bytes) -> str:
     """Return the ``data:`` URI of a thumbnail."""
-    del number
     return f"data:image/webp;base64,{b64encode(data).decode()}"
 
 
@@ -115,13 +106,12 @@ def thumbnails(
     pictures: Pictures,
     images: Mapping[str, Size | None],
     *,
-    save: Callable[[int, bytes], str] = data_uri,
+    save: Callable[[int, bytes], str] = lambda _, data: data_uri(data),
     max_bytes: int = MOST_BYTES,
     threads: int = 1,
-) -> Thumbnails:
-    """Return thumbnails of the images that have a file; `images` has the annotated sizes."""
-    uris: dict[str, str] = {}
-    sizes: dict[str, tuple[int, int]] = {}
+) -> tuple[dict[str, tuple[str, int, int]], list[str]]:
+    """Return the URI and size of each picture, and the problems; `images` has annotated sizes."""
+    shown: dict[str, tuple[str, int, int]] = {}
     problems: list[str] = []
     total, sized = 0, [*images.items()]
     with ThreadPoolExecutor(min(threads, MOST_THREADS)) as pool, warnings.catch_warnings():
@@ -144,13 +134,13 @@ def thumbnails(
                 problems.append(f"{left_out:,} pictures left out: {LIMIT}")
                 break
             total += len(uri)
-            uris[name], sizes[name] = uri, size
+            shown[name] = uri, *size
             if annotated is not None and not _alike(annotated, size):
                 problems.append(
                     f"{escape(name)}: the picture has {size[0]} x {size[1]} pixels, the "
                     f"annotations {annotated[0]:g} x {annotated[1]:g}; boxes are scaled"
                 )
-    return Thumbnails(uris, sizes, tuple(problems))
+    return shown, problems
 
 
 def _made(pictures: Pictures, image: tuple[str, Size | None]) -> _Made:

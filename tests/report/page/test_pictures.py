@@ -27,6 +27,13 @@ def draw(path: Path, size: tuple[int, int] = (640, 480), turn: int | None = None
     picture.save(path, exif=exif)
 
 
+def thumbnails_of(
+    folder: Path, images: dict[str, Any], names: dict[str, str] | None = None, **more: Any
+) -> tuple[dict[str, tuple[str, int, int]], list[str]]:
+    """Return the thumbnails of images in a folder, and the problems."""
+    return thumbnails(Pictures(ImageFolder(str(folder)), names or {}), images, **more)
+
+
 def decoded(uri: str) -> Any:
     head, _, data = uri.partition(",")
     assert head == "data:image/webp;base64"
@@ -39,27 +46,27 @@ def reddish(color: tuple[int, ...]) -> bool:
 
 def test_an_image_is_scaled_down(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (640, 480)})
-    assert decoded(images.uris["a"]).size == (480, 360)
-    assert images.sizes == {"a": (640, 480)}
-    assert images.problems == ()
+    shown, problems = thumbnails_of(tmp_path, {"a": (640, 480)})
+    assert decoded(shown["a"][0]).size == (480, 360)
+    assert shown["a"][1:] == (640, 480)
+    assert problems == []
 
 
 def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> None:
     # Orientation 6: the top of the scene is at the right of the pixels as stored.
     draw(tmp_path / "a.jpg", turn=6)
-    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (480, 640)})
-    upright = decoded(images.uris["a"])
+    shown, problems = thumbnails_of(tmp_path, {"a": (480, 640)})
+    upright = decoded(shown["a"][0])
     assert upright.size == (360, 480)
     assert reddish(upright.getpixel((180, 20)))
     assert not reddish(upright.getpixel((180, 460)))
-    assert images.problems == ()
+    assert problems == []
     # And as its pixels lie where that is how it was annotated.
-    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (640, 480)})
-    stored = decoded(images.uris["a"])
+    shown, problems = thumbnails_of(tmp_path, {"a": (640, 480)})
+    stored = decoded(shown["a"][0])
     assert stored.size == (480, 360)
     assert reddish(stored.getpixel((20, 180)))
-    assert images.problems == ()
+    assert problems == []
 
 
 @pytest.mark.parametrize(
@@ -101,9 +108,9 @@ def test_files_that_are_not_images_are_reported(
         (folder / "heavy.jpg").write_bytes(bytes(200_000))
         monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
     names = {} if file_name is None else {name: file_name}
-    images = thumbnails(Pictures(ImageFolder(str(folder)), names), {name: None, "whole": None})
-    assert list(images.uris) == ["whole"]
-    (problem,) = images.problems
+    shown, problems = thumbnails_of(folder, {name: None, "whole": None}, names)
+    assert list(shown) == ["whole"]
+    (problem,) = problems
     assert said in problem
 
 
@@ -111,55 +118,46 @@ def test_files_that_are_not_images_are_reported(
 def test_the_page_knows_the_image_suffixes_of_the_readers(tmp_path: Path, suffix: str) -> None:
     draw(tmp_path / "a.jpg")
     (tmp_path / "a.jpg").rename(tmp_path / f"a{suffix}")
-    assert thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris.keys() == {"a"}
+    assert thumbnails_of(tmp_path, {"a": None})[0].keys() == {"a"}
 
 
 def test_a_file_name_with_folders_matches_without_them(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    assert thumbnails(
-        Pictures(ImageFolder(str(tmp_path)), {"1": "train\\a.jpg"}), {"1": None}
-    ).uris.keys() == {"1"}
-    assert thumbnails(
-        Pictures(ImageFolder(str(tmp_path)), {"1": "train/a.jpg"}), {"1": None}
-    ).uris.keys() == {"1"}
+    assert thumbnails_of(tmp_path, {"1": None}, {"1": "train\\a.jpg"})[0].keys() == {"1"}
+    assert thumbnails_of(tmp_path, {"1": None}, {"1": "train/a.jpg"})[0].keys() == {"1"}
 
 
 def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": (1000, 200)})
-    assert images.uris.keys() == {"a"}
-    assert images.problems == (
-        "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled",
-    )
+    shown, problems = thumbnails_of(tmp_path, {"a": (1000, 200)})
+    assert shown.keys() == {"a"}
+    assert problems == [
+        "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled"
+    ]
 
 
 def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
-    one = len(thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"])
+    one = len(thumbnails_of(tmp_path, {"a": None})[0]["a"][0])
     draw(tmp_path / "e.jpg")
     requested = dict.fromkeys("abcde")  # there is no d
-    files = Pictures(ImageFolder(str(tmp_path)), {})
-    images = thumbnails(files, requested, max_bytes=2 * one + 1)
-    assert list(images.uris) == ["a", "b"]
-    assert images.problems == (
-        "2 pictures left out: a page has at most 20 MB; use --page-data DIR",
-    )
+    shown, problems = thumbnails_of(tmp_path, requested, max_bytes=2 * one + 1)
+    assert list(shown) == ["a", "b"]
+    assert problems == ["2 pictures left out: a page has at most 20 MB; use --page-data DIR"]
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA", "F"])
 def test_images_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
-    assert decoded(
-        thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"]
-    ).size == (50, 40)
+    assert decoded(thumbnails_of(tmp_path, {"a": None})[0]["a"][0]).size == (50, 40)
 
 
 def test_16_bit_images_are_rescaled(tmp_path: Path) -> None:
     picture = Image.new("I;16", (100, 40), 1000)
     picture.paste(1400, (50, 0, 100, 40))
     picture.save(tmp_path / "a.png")
-    small = decoded(thumbnails(Pictures(ImageFolder(str(tmp_path)), {}), {"a": None}).uris["a"])
+    small = decoded(thumbnails_of(tmp_path, {"a": None})[0]["a"][0])
     assert small.getpixel((10, 20))[0] < 20
     assert small.getpixel((90, 20))[0] > 235
 
@@ -206,15 +204,13 @@ def test_the_number_of_threads_changes_nothing(tmp_path: Path, max_bytes: int) -
     (folder / "1.jpg").write_text("no picture", "utf-8")
     draw(folder / "2.jpg", (320, 480))
     alone, *others = (
-        thumbnails(
-            Pictures(ImageFolder(str(folder)), {}), images, max_bytes=max_bytes, threads=threads
-        )
-        for threads in (1, 2, 5)
+        thumbnails_of(folder, images, max_bytes=max_bytes, threads=threads) for threads in (1, 2, 5)
     )
-    assert [list(other.uris.items()) for other in others] == [list(alone.uris.items())] * 2
+    shown, problems = alone
+    assert [list(other[0].items()) for other in others] == [list(shown.items())] * 2
     assert others == [alone] * 2
-    assert len(alone.uris) == 18 if max_bytes == 10**7 else 1 < len(alone.uris) < 18
-    assert alone.problems[0].startswith("1: the picture cannot be read: ")
+    assert len(shown) == 18 if max_bytes == 10**7 else 1 < len(shown) < 18
+    assert problems[0].startswith("1: the picture cannot be read: ")
 
 
 def test_a_folder_without_images_is_reported(tmp_path: Path, command: Run) -> None:
