@@ -14,10 +14,7 @@ MARKS = {
     "inconclusive": "warning",
     "too-few-ground-truths": "warning",
 }
-"""The label of each status."""
-
 _MOST_SHOWN = 10
-
 FAILURES = ("failed", "undefined")
 
 

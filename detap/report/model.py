@@ -12,10 +12,7 @@ from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.formats.image_folders import ImageFolder
 
-Cell = str | int | float | None
-"""A value of a table."""
-
-
+Cell = str | int | float | None  # a value of a table
 # `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
 # a `threshold` is of scores; a `change` is the difference of two fractions or counts.
 Kind = Literal[

@@ -15,14 +15,9 @@ from detap.evaluation.results import Result
 from detap.report.model import Cell, Column, Report, Table, columns_of, name_column
 
 UNDEFINED = "\N{EN DASH}"
-"""The text of an undefined number."""
-
 RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
-"""The character of horizontal rules."""
-
-FINE = 9
-"""The decimals of small differences."""
-
+FINE = 9  # the decimals of small differences
+WORDS = ("name", "text")  # the kinds of left-aligned columns
 # A perfect detector has 0.9999999999999998 under the coco protocol, whose precision is
 # tp / (tp + fp + 2**-52). It is shown as 1, 0.99999 is not.
 _ONE = 1 - 1e-9
@@ -97,10 +92,6 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     if kind == "count_change":
         return count_change(value)
     return exact(value) if kind == "exact" else str(value)
-
-
-WORDS = ("name", "text")
-"""The kinds of left-aligned columns."""
 
 
 def formatted_columns(

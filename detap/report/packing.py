@@ -11,16 +11,11 @@ from zlib import compress
 
 import numpy as np
 
-MOST_BYTES = 20_000_000
-"""The maximum size of a page in one file."""
-
+MOST_BYTES = 20_000_000  # of a page in one file
 LIMIT = f"a page has at most {MOST_BYTES / 1e6:g} MB; use --page-data DIR"
-"""The reason why images are left out."""
-
 _INTEGERS = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 _ALIGNMENT = 8
-_LEVEL = 1
-"""Of zlib: higher levels save little of measured numbers, and take much longer."""
+_LEVEL = 1  # of zlib: higher ones save little of measured numbers, and take much longer
 
 
 def packed(values: Any) -> str:

@@ -4,14 +4,8 @@ NAMES = (
     *("report", "comparison", "agreement", "check", "ranking", "image", "explanation", "history"),
     *("data_sets", "detectors"),
 )
-"""The names of the schemas."""
-
-PAGES = "https://detap.example"
-"""The address of the project's pages, a reserved domain until there are pages."""
-
-
-_VERSIONS = {"settings": 1}
-"""Versions of schemas that differ from that of the reports."""
+PAGES = "https://detap.example"  # a reserved domain until there are pages
+_VERSIONS = {"settings": 1}  # that differ from that of the reports
 
 
 def address(name: str) -> str:

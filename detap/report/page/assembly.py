@@ -47,9 +47,7 @@ from detap.report.sections.analysis import Analysis
 from detap.report.sections.comparison import conclusion, pair_row
 from detap.report.sections.operating_point import counts_by_step
 
-THUMBNAILS = "thumbnails"
-"""The folder of pictures in a data folder."""
-
+THUMBNAILS = "thumbnails"  # the folder of pictures in a data folder
 _REST = 500_000  # for all but the data
 _MOST_PROBLEMS = 20
 

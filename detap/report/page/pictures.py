@@ -32,9 +32,7 @@ _BATCH = 32  # thumbnails made ahead
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
 
-_SAMPLE = 50
-"""The number of images to search for in a folder."""
-
+_SAMPLE = 50  # images to search for in a folder
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 _ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)

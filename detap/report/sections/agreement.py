@@ -13,8 +13,7 @@ from detap.report.model import Block, Cell, Column, Report, Table, columns_of, n
 from detap.report.numbers import rows_of
 from detap.report.sections.comparison import top_rows
 
-_MOST_CLASSES = 10
-"""Maximum number of classes in a table of classes by classes; JSON has all."""
+_MOST_CLASSES = 10  # in a table of classes by classes; JSON has all
 
 AgreementRow = Object(
     "AgreementRow",

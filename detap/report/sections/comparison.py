@@ -44,9 +44,7 @@ from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
 
-MOST_ROWS = 10
-"""Rows of the main table on a terminal, unless more are requested."""
-
+MOST_ROWS = 10  # of the main table on a terminal, unless more are requested
 _SHORT = {**SHORT, "missed": "FN"}
 
 MetricPair = Object(
@@ -291,9 +289,7 @@ def pair_row(
 
 
 _DIFFERENCE = Column("difference", "diff", "diff", "change")
-
-_OF_REFERENCE = ("difference", "difference_low", "difference_high")
-"""The difference to the reference, with its interval."""
+_OF_REFERENCE = ("difference", "difference_low", "difference_high")  # with its interval
 
 
 def _ends(kind: Literal["fraction", "change"], prefix: str = "") -> list[Column]:

@@ -25,8 +25,7 @@ DATA = Object(
     **each(Count, "matched", "misclassified", "missed", "background"),
 )
 
-MOST_PAIRS = 10
-"""Maximum number of confusions in text."""
+MOST_PAIRS = 10  # in text
 
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:

@@ -40,8 +40,7 @@ CheckReport = report_of(
     classes=list_of(CheckedClass),
 )
 
-_MAX_NAMES = 5
-"""Maximum number of names in text; JSON has all."""
+_MAX_NAMES = 5  # in text; JSON has all
 
 
 def data_check_report(

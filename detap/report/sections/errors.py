@@ -43,7 +43,6 @@ SHORT = {
     "false_positives": "FP",
     "false_negatives": "FN",
 }
-"""The short heading of each type of error."""
 
 
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:

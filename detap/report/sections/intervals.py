@@ -13,8 +13,7 @@ from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction, names_of_classes, rows_of
 
 _SIDES = ("low", "high")
-_Ends = Mapping[str, Interval]
-"""Intervals by metric."""
+_Ends = Mapping[str, Interval]  # by metric
 
 Ends = field(
     list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2

@@ -99,7 +99,6 @@ DOCUMENTS = {
     "data_sets": data_sets.DataSetsReport,
     "detectors": comparison.DetectorsReport,
 }
-"""The reports that have a schema, by name."""
 
 
 def schema_of_report(name: str) -> dict[str, Any]:

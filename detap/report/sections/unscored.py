@@ -12,8 +12,7 @@ from detap.report.model import Block, columns_of
 from detap.report.sections.tie_range import bounds_block, tie_block
 from detap.tables.detection import ResponseCounts
 
-_ADJECTIVES = ("failed", "truncated", "malformed")
-"""Notes that describe an answer; the others are what it has."""
+_ADJECTIVES = ("failed", "truncated", "malformed")  # other notes are what an answer has
 _METRICS = {"F1": "F1", "P": "P", "R": "R", "macro_F1": "macro-F1", "mean_iou": "mean IoU"}
 _COUNTS = ("true_positives", "false_positives", "false_negatives", "ignored_detections")
 

@@ -16,8 +16,7 @@ from detap.report.model import Block, Report, Table
 from detap.report.numbers import Grid, fraction, grid_of, summary_table
 from detap.report.writers.registry import Style
 
-MOST_CHARACTERS = 65_000
-"""A comment on GitHub holds 65,536 characters, a step summary 1 MiB."""
+MOST_CHARACTERS = 65_000  # a comment on GitHub holds 65,536, a step summary 1 MiB
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:*%/+()=,-]+( [A-Za-z0-9_.:*%/+()=,-]+)*", re.ASCII)
 _HARMLESS = frozenset(" ,;.:()%=+-'\N{EN DASH}")

@@ -21,11 +21,8 @@ from detap.report.writers import text
 from detap.report.writers.registry import Style
 from detap.tables.detection import Detections, GroundTruth
 
-MOST_ROWS = 100
-"""Rows of a table that are all shown; of more, the first and last :data:`ENDS`."""
-
+MOST_ROWS = 100  # of a table that are all shown; of more, the first and last `ENDS`
 ENDS = 5
-
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -122,7 +119,6 @@ _REPORTS: dict[str, Callable[[Any], Report]] = {
     "GroundTruth": _rows,
     "Detections": _rows,
 }
-"""The report of each displayed class."""
 
 
 # --- HTML

@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Size = tuple[float, float]
-"""The width and height of a figure in inches."""
-
-_LineOf = Callable[[Floats, Curve], Floats]
-"""The values of a curve over the values of the x axis."""
+Size = tuple[float, float]  # width and height in inches
+_LineOf = Callable[[Floats, Curve], Floats]  # the values of a curve over those of the x axis
 
 FORMATS = ("svg", "png")
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
@@ -53,8 +50,7 @@ _MOST_NUMBERS = 12
 _MOST_PAIRS = 20
 _LONGEST = 24
 _LINE_SIZE = (4.6, 3.6)
-_OPTIONAL = ("miss-rate", "froc", "calibration")
-"""Figures that not every result has."""
+_OPTIONAL = ("miss-rate", "froc", "calibration")  # not every result has them
 _DOTS = 200  # an inch
 _STYLE = {
     "svg.hashsalt": "detap",
@@ -346,4 +342,3 @@ FIGURES: "dict[str, Callable[[MatchResults, Axes], Size]]" = {
     "confusion": _confusion,
     "calibration": _calibration,
 }
-"""The figures by name."""

@@ -56,7 +56,6 @@ WRITERS: dict[str, Writer] = {
         Writer("codequality", (), "detap.report.writers.codequality"),
     )
 }
-"""All formats by name."""
 
 
 def writer_for_path(path: str) -> Writer | None:

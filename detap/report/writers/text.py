@@ -27,8 +27,7 @@ from detap.report.numbers import (
 )
 from detap.report.writers.registry import Style
 
-Piece = tuple[str, str]
-"""Text and its role: a key of `COLORS`, or empty."""
+Piece = tuple[str, str]  # text and its role: a key of `COLORS`, or empty
 Line = list[Piece]
 
 COLORS = {
