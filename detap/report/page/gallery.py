@@ -144,7 +144,6 @@ def _sizes(results: MatchResults) -> NDArray[np.float32]:
 
 
 def _tenths(pixels: Floats) -> NDArray[np.int64]:
-    """Return coordinates in tenths of a pixel."""
     return np.rint(np.clip(pixels * _TENTHS, -_LARGEST, _LARGEST)).astype(np.int64)
 
 

@@ -39,13 +39,9 @@ _SIDEWAYS = (5, 6, 7, 8)
 _ALIKE = 0.02
 
 
-class _UnusableError(Exception):
-    """The reason why an image has no thumbnail."""
-
-
 Size = tuple[float, float]
+# A thumbnail and the size of its picture, the reason for none, or None without a file.
 _Made = tuple[bytes, tuple[int, int]] | str | None
-"""A thumbnail and the size of its picture, the reason for none, or None without a file."""
 
 
 class Pictures(NamedTuple):
@@ -56,35 +52,26 @@ class Pictures(NamedTuple):
 
     def exists(self, name: str) -> bool:
         """Return True if the folder has a file of an image, which is not refused."""
-        with suppress(_UnusableError):
-            return bool(self.path(name))
-        return False
+        return self.path(name)[0] is not None
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return the images that have no file in the folder, not even a refused one."""
-        missing = []
-        for name in names:
-            with suppress(_UnusableError):
-                if self.path(name) is None:
-                    missing.append(name)
-        return missing
+        return [name for name in names if self.path(name) == (None, "")]
 
-    def path(self, name: str) -> str | None:
-        """Return the first existing file among the possible paths of an image, or None."""
+    def path(self, name: str) -> tuple[str | None, str]:
+        """Return the first existing file of an image; or None, and why a path is refused."""
         folder, root = self.folder
-        refused = []
+        refused = ""
         for candidate in _names(name, self.file_names.get(name)):
             path = os.path.normpath(candidate)
             full = os.path.join(folder, path)
             if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir or "\0" in path:
-                refused.append(f"{candidate!r} is outside the image folder")
+                refused = refused or f"{candidate!r} is outside the image folder"
             elif os.path.lexists(full):
                 if _is_inside(full, root):
-                    return full
-                refused.append(f"{candidate!r} is a link out of {root}; use --images")
-        if refused:
-            raise _UnusableError(refused[0])
-        return None
+                    return full, ""
+                refused = refused or f"{candidate!r} is a link out of {root}; use --images"
+        return None, refused
 
 
 class Search(NamedTuple):
@@ -145,16 +132,14 @@ def _made(pictures: Pictures, image: tuple[str, Size | None]) -> _Made:
     """Return the thumbnail of an image, the reason why it has none, or None without a file."""
     name, annotated = image
     try:
-        path = pictures.path(name)
+        path, refused = pictures.path(name)
         if path is None:
-            return None
+            return refused or None
         with os.fdopen(open_regular(path), "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > MOST_FILE_BYTES:
-                raise _UnusableError(f"the file is too large ({size / 1e6:.0f} MB)")
+                return f"the file is too large ({size / 1e6:.0f} MB)"
             return _thumbnail(stream, annotated)
-    except _UnusableError as error:
-        return str(error)
     except InputError as error:
         return error.problems[0].message
     except UnidentifiedImageError:  # whose text has the number of the open file
@@ -206,12 +191,10 @@ def _names(image: str, file_name: str | None) -> Iterator[str]:
             yield name + suffix.upper()
 
 
-def _thumbnail(stream: object, annotated: Size | None) -> tuple[bytes, tuple[int, int]]:
+def _thumbnail(stream: object, annotated: Size | None) -> _Made:
     with Image.open(stream, formats=_FORMATS) as picture:
         if picture.width * picture.height > MOST_PIXELS:
-            raise _UnusableError(
-                f"the picture is too large ({picture.width} x {picture.height} pixels)"
-            )
+            return f"the picture is too large ({picture.width} x {picture.height} pixels)"
         turned = picture.getexif().get(_ORIENTATION) in _SIDEWAYS
         upright = picture.size[::-1] if turned else picture.size
         # Annotated on the stored pixels, without the EXIF rotation.

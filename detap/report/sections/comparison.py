@@ -354,7 +354,6 @@ def _images(
 
 
 def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
-    """Return the errors of both by type."""
     totals = (errors.by_image.sum(axis=0).tolist() for errors in error_counts)
     data: dict[str, dict[str, Cell]] = {
         kind: {"first": first, "second": second, "difference": second - first}
@@ -441,7 +440,6 @@ def _conclusion(detectors: Detectors) -> str:
 
 
 def _ranking(detectors: Detectors) -> Table:
-    """Return the main table."""
     names = detectors.detectors[0].summary
     primary, *others = [
         Column(name, name, name, "fraction", min(index, 2), spec.metric.higher_is_better)
@@ -500,7 +498,6 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
 
 
 def _by_class(detectors: Detectors, *, shown: bool) -> Block:
-    """Return the compared metric by class and detector."""
     counts = detectors.detectors[0].counts
     data: Any = [
         ClassValues(name=name, ground_truths=counts.get(name, 0), values=values)

@@ -91,7 +91,6 @@ def _reproduction(protocol: Protocol) -> Block:
 
 
 def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
-    """Return the columns of the parameters of the summary's metrics."""
     iou = "OKS" if protocol.iou_type == "keypoints" else "IoU"
     kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
     area = "difficulty" if kitti else "area"

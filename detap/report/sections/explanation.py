@@ -166,7 +166,6 @@ def protocol_diff_sentence(diff: ProtocolDiff) -> str:
 
 
 def _main_cause(diff: ProtocolDiff) -> tuple[str, float]:
-    """Return the largest cause of a difference and its fraction of it."""
     fraction, cause = max(zip(diff.fractions, diff.descriptions, strict=True))
     return cause.removeprefix("that "), fraction
 
@@ -252,7 +251,6 @@ def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Rep
 
 
 def _name_of(match: ProtocolMatch) -> str:
-    """Return the name of a preset with its changed fields."""
     return ", ".join([match.protocol.name, *_values(match.changes)])
 
 
@@ -393,7 +391,6 @@ def _clause(part: Contribution) -> str:
 
 
 def _unknown(diff: ReportDiff) -> str:
-    """Return a sentence for unknown contributions."""
     known = " and ".join(_CLAUSES[cause.name] for cause in diff.causes if cause.differs)
     unknown = " and the ".join(cause.name for cause in diff.causes if cause.differs is None)
     parts = [known[:1].upper() + known[1:]] if known else []

@@ -68,7 +68,6 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
 
 
 def _data(intervals: MetricIntervals) -> dict[str, Any]:
-    """Return the intervals of the summary and of the classes."""
     by_class = zip(names_of_classes(intervals.result), rows_of(intervals.by_class), strict=True)
     classes = [{**name, **ends} for name, ends in by_class]
     return {"summary": intervals.summary, "classes": classes}
@@ -107,7 +106,6 @@ def with_ends(table: Table, name: str, rows: Sequence[_Ends], totals: _Ends) -> 
 
 
 def _cells(ends: _Ends) -> dict[str, Cell]:
-    """Return the cells of intervals by metric."""
     return {
         f"{name}_{side}": end
         for name, pair in ends.items()

@@ -104,7 +104,6 @@ def _report(
     table: Table,
     blocks: Iterable[Block],
 ) -> Report:
-    """Return the report of a result, with a definition of each metric."""
     return Report(
         kind="retrieval" if isinstance(result, RetrievalResult) else "classification",
         signature=result.protocol.signature(__version__),
@@ -225,7 +224,6 @@ def _levels_block(
     heading: str,
     precision: Sequence[float],
 ) -> Block:
-    """Return the interpolated precision at levels of recall."""
     columns = (
         Column("recall", "recall", "recall", "name"),
         Column("precision", heading, "int. prec.", "fraction"),

@@ -152,7 +152,6 @@ def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _composed(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type of Python."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Literal:
         return {"enum": list(args)} if len(args) > 1 else {"const": args[0]}

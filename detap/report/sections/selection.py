@@ -20,9 +20,7 @@ def selection_blocks(selection: Selection | None) -> tuple[Block, ...]:
     if selection is None:
         return ()
     classes, images, lines = selection.classes, selection.images, []
-    data: dict[str, object] = dict.fromkeys(
-        ("classes", "of_classes", "images", "of_images", "images_sha256")
-    )
+    data: dict[str, object] = dict.fromkeys(SelectionData.fields)
     if classes is not None:
         lines.append(f"{len(classes)} of {selection.total_classes} classes")
         data |= {"classes": [*classes], "of_classes": selection.total_classes}

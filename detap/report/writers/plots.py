@@ -81,7 +81,6 @@ def check_installed() -> Any:
 
 
 def _pyplot() -> Any:
-    """Return the module with global state."""
     check_installed()
     import matplotlib.pyplot as plt
 

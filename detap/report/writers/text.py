@@ -201,7 +201,6 @@ def _texts(table: Table, decimals: int) -> list[list[str]]:
 def _layout(
     table: Table, texts: Sequence[list[str]], heading_of: Callable[[Column], str], priority: int
 ) -> list[_Shown]:
-    """Return the columns of a table up to a priority."""
     return [
         _Shown(column, heading, cells, max(width(heading), widest(cells)))
         for column, cells in zip(table.columns, texts, strict=True)
