@@ -72,16 +72,9 @@ def change(value: float, decimals: int) -> str:
     return f"{value:+.{decimals}f}"
 
 
-def count_change(value: float) -> str:
-    """Format the difference of two counts with its sign; NaN is undefined."""
-    if isnan(value):
-        return UNDEFINED
-    return f"{int(value):+d}" if value else "0"
-
-
 def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     """Format a number for a kind of column, fractions with a number of decimals."""
-    if value is None:
+    if value is None or isnan(value):
         return UNDEFINED
     if kind == "fraction":
         return fraction(float(value), decimals)
@@ -90,7 +83,7 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     if kind in ("change", "precise_change"):
         return change(float(value), FINE if kind == "precise_change" else decimals)
     if kind == "count_change":
-        return count_change(value)
+        return f"{int(value):+d}" if value else "0"
     return exact(value) if kind == "exact" else str(value)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.report import numbers
-from detap.report.numbers import change, count_change, exact, fraction, in_column
+from detap.report.numbers import change, exact, fraction, in_column
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,9 @@ def test_a_change_has_a_sign_and_is_never_shown_as_0(
 
 
 def test_a_change_of_counts() -> None:
-    assert [count_change(value) for value in (0, 3, -3, 0.0)] == ["0", "+3", "-3", "0"]
+    texts = [in_column("count_change", value, 4) for value in (0, 3, -3, 0.0, nan)]
+    assert texts == ["0", "+3", "-3", "0", "\N{EN DASH}"]
+    assert in_column("count", nan, 4) == "\N{EN DASH}"
 
 
 def test_a_mean_adds_in_order_on_every_python(monkeypatch: pytest.MonkeyPatch) -> None:
