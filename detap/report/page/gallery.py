@@ -53,10 +53,14 @@ def gallery(analysis: Analysis, file_names: Mapping[str, str]) -> Gallery:
     label = results.boxes[1].label[of_truths.rows]
     truths: Columns = {"count": of_truths.count, "label": label}
     truths |= _boxes(results.boxes[1].corners[of_truths.rows])
+    # The annotated width and height of each image, (I, 2) float32; 0 if unknown.
+    sizes = np.zeros((results.images, 2), np.float32)
+    if (given := results.run.ground_truth.image_sizes) is not None:
+        sizes = np.where(np.all(given > 0, axis=1, keepdims=True), given, 0).astype(np.float32)
     columns = {
         "names": [escape(name) for name in names],
         "files": [escape(file_names[name]) if name in file_names else None for name in names],
-        "sizes": _sizes(results),
+        "sizes": sizes,
         "results": DETECTION_STATUSES,
         "truth_results": GROUND_TRUTH_STATUSES,
         "truths": truths | {"shapes": _shapes(iou_type, results.run.ground_truth, of_truths.rows)},
@@ -131,15 +135,6 @@ def _boxes(corners: Floats) -> dict[str, NDArray[np.int64]]:
     return {"x": ends[:, 0], "y": ends[:, 1], "w": width, "h": height}
 
 
-def _sizes(results: MatchResults) -> NDArray[np.float32]:
-    """Return the annotated width and height of each image, (I, 2) float32; 0 if unknown."""
-    sizes = results.run.ground_truth.image_sizes
-    if sizes is None:
-        return np.zeros((results.images, 2), np.float32)
-    known = np.all(sizes > 0, axis=1)
-    return np.where(known[:, None], sizes, 0).astype(np.float32)
-
-
 # --- masks, polygons and keypoints, which script/shapes.js draws
 
 
@@ -152,17 +147,13 @@ def _shapes(iou_type: str, table: Table, rows: NDArray[np.integer]) -> Columns:
     if iou_type in ("segm", "boundary"):
         return _masks(table, rows)
     if iou_type == "keypoints":
-        return _keypoints(table, rows)
+        assert table.keypoints is not None
+        points, visibility = table.keypoints[rows, :, :2], table.keypoints[rows, :, 2:]
+        labeled = visibility > 0 if visibility.size else np.ones((*points.shape[:2], 1), np.bool_)
+        return {"points": _tenths(points).ravel(), "labeled": labeled.astype(np.int64).ravel()}
     if iou_type == "polygon" and table.polygons is not None:
         return {"corners": _tenths(table.polygons[rows]).ravel()}
     return {}
-
-
-def _keypoints(table: Table, rows: NDArray[np.integer]) -> Columns:
-    assert table.keypoints is not None
-    points, visibility = table.keypoints[rows, :, :2], table.keypoints[rows, :, 2:]
-    labeled = visibility > 0 if visibility.size else np.ones((*points.shape[:2], 1), np.bool_)
-    return {"points": _tenths(points).ravel(), "labeled": labeled.astype(np.int64).ravel()}
 
 
 def _masks(table: Table, rows: NDArray[np.integer]) -> Columns:

@@ -62,6 +62,11 @@ def agreement_report(
     """Return the report of two annotators."""
     rows = _rows(agreement.classes, agreement.class_counts)
     (totals,) = _rows(["all classes"], agreement.class_counts.sum(axis=0, keepdims=True))
+    images = sorted(  # the worst first
+        _rows(agreement.images, agreement.image_counts),
+        key=lambda r: (isnan(r["F1"]), r["F1"], 2 * r["pairs"] - r["first"] - r["second"]),
+    )
+    table, title = _table("image", images), "Images by F1, worst first"
     return Report(
         kind="agreement",
         title=f"Agreement at IoU {agreement.iou:g}",
@@ -70,7 +75,10 @@ def agreement_report(
         table=_table("class", rows)._replace(totals=totals),
         rows=rows,
         notes=agreement.notes,
-        blocks=(_pairs(agreement, max_rows), _images(agreement, max_rows)),
+        blocks=(
+            _pairs(agreement, max_rows),
+            top_rows("images", title, {"all": images}, table, max_rows),
+        ),
     )
 
 
@@ -117,13 +125,3 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
     )
     title = "Boxes by their class in the first (rows) and in the second (columns)"
     return Block("pairs", title, data, table=Table(columns, rows))
-
-
-def _images(agreement: Agreement, max_rows: int | None) -> Block:
-    """Return the images by F1, the worst first."""
-    rows = sorted(
-        _rows(agreement.images, agreement.image_counts),
-        key=lambda r: (isnan(r["F1"]), r["F1"], 2 * r["pairs"] - r["first"] - r["second"]),
-    )
-    table = _table("image", rows)
-    return top_rows("images", "Images by F1, worst first", {"all": rows}, table, max_rows)

@@ -53,7 +53,10 @@ def detection_report(
     blocks = (*blocks, *selection_blocks(result.selection))
     # The tolerance holds for the unchanged preset only.
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
-        blocks = (*blocks, _reproduction(protocol))
+        source, tolerance, residue = protocol.source, protocol.tolerance, protocol.residue
+        data = {"source": source, "tolerance": tolerance, "residue": residue}
+        line = f"{protocol.name} reproduces {source} within {tolerance:g} ({residue})"
+        blocks = (*blocks, Block("reproduces", "", data, (line,)))
     rows = class_rows(result)
     table = with_totals(
         class_columns(protocol),
@@ -80,14 +83,6 @@ def detection_report(
         blocks=(*_metric_details(result), *unscored.blocks(result), *blocks),
         page_source=PageSource(result),
     )
-
-
-def _reproduction(protocol: Protocol) -> Block:
-    """Return the tolerance of the preset against its source."""
-    data = {"source": protocol.source, "tolerance": protocol.tolerance, "residue": protocol.residue}
-    within = f"within {protocol.tolerance:g} ({protocol.residue})"
-    line = f"{protocol.name} reproduces {protocol.source} {within}"
-    return Block("reproduces", "", data, (line,))
 
 
 def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
