@@ -25,17 +25,13 @@ const shown = (column, value) => column.kind === "fraction" ? fraction(value) : 
 function sortedClasses() {
   const text = state.filter.toLowerCase();
   const list = classes.map((_, k) => k).filter((k) => classes[k].toLowerCase().includes(text));
-  const falls = state.sort.startsWith("-"), key = state.sort.replace(/^-/, "");
-  if (key === "name") {
-    list.sort((a, b) => (falls ? -1 : 1) * classes[a].localeCompare(classes[b], "en"));
-    return list;
-  }
+  const sign = state.sort.startsWith("-") ? -1 : 1, key = state.sort.replace(/^-/, "");
+  if (key === "name") return list.sort((a, b) => sign * classes[a].localeCompare(classes[b], "en"));
   const column = COLUMNS.find((entry) => entry.key === key);
   if (!column) return list;
   const values = classes.map((_, k) => column.of(k));
   const known = (k) => values[k] !== null && values[k] !== undefined;
-  return [...list.filter(known).sort((a, b) => (falls ? -1 : 1) * (values[a] - values[b])),
-    ...list.filter((k) => !known(k))];
+  return [...list.filter(known).sort((a, b) => sign * (values[a] - values[b])), ...list.filter((k) => !known(k))];
 }
 
 function sortBy(key, name) {

@@ -35,13 +35,8 @@ function buildOperating() {
 }
 
 function operatingData() {
-  const k = chosenClass(), rows = [[], [], [], []];
-  for (let step = steps - 1; step >= 0; step--) {
-    const at = point(k, step);
-    rows[0].push(op.scores[step]); rows[1].push(at.precision);
-    rows[2].push(at.recall); rows[3].push(at.f1);
-  }
-  return rows;
+  const k = chosenClass(), points = Array.from({ length: steps }, (_, n) => point(k, steps - 1 - n));
+  return [[...op.scores].reverse(), ...["precision", "recall", "f1"].map((name) => points.map((at) => at[name]))];
 }
 
 function markScore(plot) {

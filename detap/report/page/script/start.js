@@ -1,11 +1,5 @@
 // Fill the page, and update it when the state changes.
 
-function redrawCharts() {
-  if (!hasScores) return;
-  buildOperating();
-  buildCurves();
-}
-
 function start() {
   readFragment();
   $("filter").value = state.filter;
@@ -49,7 +43,10 @@ function start() {
   show(null);
   wireRows();
   wireSections();
-  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); updateBreakdowns(); } });
+  dark.addEventListener("change", () => {
+    if (hasScores) { buildOperating(); buildCurves(); }
+    if (analysis) { updateConfusion(); updateBreakdowns(); }
+  });
   new ResizeObserver(() => {
     for (const [id, plot] of Object.entries(charts)) {
       const { clientWidth, clientHeight } = $(id);

@@ -57,18 +57,12 @@ function flip(key, word, gap) {
 }
 
 function show(changed) {
+  const due = sections.filter(([keys]) => !changed || keys.some((key) => changed.has(key)));
   const onlyScore = changed && changed.size === 1 && changed.has("score");
-  let waiting = false;
-  for (const [keys, update, patient] of sections) {
-    if (changed && !keys.some((key) => changed.has(key))) continue;
-    if (onlyScore && patient) waiting = true; else update(changed);
-  }
-  if (waiting) {
-    clearTimeout(settled);
-    settled = setTimeout(() => {
-      for (const [keys, update, patient] of sections) if (patient && keys.includes("score")) update(changed);
-    }, 120);
-  }
+  for (const [, update, patient] of due) if (!onlyScore || !patient) update(changed);
+  if (!onlyScore) return;
+  clearTimeout(settled);
+  settled = setTimeout(() => { for (const [, update, patient] of due) if (patient) update(changed); }, 120);
 }
 
 // Patient sections wait until the slider rests.
