@@ -18,7 +18,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import FrameType
@@ -88,25 +88,12 @@ class _Group(Group):
             formatter.write_dl([*COMMANDS.items()])
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
-    if requested and not ctx.resilient_parsing:
-        click.echo(f"detap {__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=_Group,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version and exit.",
-)
+@click.version_option(__version__, message="detap %(version)s")
 @click.pass_context
 def group(ctx: click.Context) -> None:
     """Evaluate object detectors: AP, mAP and AR for PASCAL VOC and COCO.
@@ -146,7 +133,11 @@ def main(arguments: Sequence[str]) -> int:
     session = Session()
     with _Signals() as signals:
         try:
-            status = _invoke(arguments, session)
+            # Not group.main(), which has other exit statuses.
+            with group.make_context("detap", list(arguments), obj=session) as context:
+                status = int(group.invoke(context) or 0)
+        except click.exceptions.Exit as leaving:
+            status = leaving.exit_code
         except BaseException as error:
             # An import may replace the exception of a signal by another one.
             status = signals.status or _report_failure(error, session)
@@ -154,19 +145,9 @@ def main(arguments: Sequence[str]) -> int:
     return signals.status or status
 
 
-def _invoke(arguments: Sequence[str], session: Session) -> int:
-    try:
-        # Not group.main(), which has other exit statuses.
-        with group.make_context("detap", list(arguments), obj=session) as context:
-            status = group.invoke(context)
-    except click.exceptions.Exit as leaving:
-        status = leaving.exit_code
-    return int(status or 0)
-
-
 def _report_failure(error: BaseException, session: Session) -> int:
     """Print the error that ended a command and return the exit status."""
-    status, message = next(ending(error) for kinds, ending in _EXITS if isinstance(error, kinds))
+    status, message = _ending(error)
     if isinstance(error, BrokenPipeError):
         silence_stdout()
     if session.debug and message:
@@ -176,29 +157,6 @@ def _report_failure(error: BaseException, session: Session) -> int:
     if message:
         session.print_line(escape_lines(message))
     return status
-
-
-def _usage_message(error: click.ClickException) -> str:
-    context = getattr(error, "ctx", None)
-    lines = [f"Error: {error.format_message()}"]
-    if isinstance(context, click.Context):
-        hint = f"Try '{context.command_path} --help' for help."
-        lines = [context.get_usage(), hint, *lines]
-    return "\n".join(lines)
-
-
-def _error_message(error: DetapError) -> str:
-    problems = error.problems if isinstance(error, InputError) else error.args
-    # Escaped one by one: a name with a newline must not look like another message.
-    lines = [escape(problem) for problem in problems]
-    if isinstance(error, InputError) and error.omitted:
-        lines.append(f"... and {error.omitted} more")
-    return "Error: " + "\n".join(lines)
-
-
-def _defect_message(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"Error: detap itself failed ({text}); run it with --debug and report what it shows"
 
 
 _TOO_LARGE = "Error: out of memory: this input needs more than the process may use"
@@ -211,30 +169,36 @@ _NO_MEMORY = (
     "without exception set",
     "without setting an exception",
 )
+"""Parts of messages: a library that cannot be loaded, or a thread that gets no stack."""
 
 
-def _memory_message(error: BaseException) -> str:
-    """Return the message if an error means lack of memory, otherwise an empty text.
-
-    A library that cannot be loaded raises ImportError; a thread without a stack, RuntimeError.
-    """
-    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
-        return _TOO_LARGE
+def _ending(error: BaseException) -> tuple[int, str]:
+    """Return the exit status and the message of an error."""
+    if isinstance(error, click.ClickException):
+        lines = [f"Error: {error.format_message()}"]
+        context = getattr(error, "ctx", None)
+        if isinstance(context, click.Context):
+            hint = f"Try '{context.command_path} --help' for help."
+            lines = [context.get_usage(), hint, *lines]
+        return error.exit_code, "\n".join(lines)
+    if isinstance(error, DetapError):
+        problems = error.problems if isinstance(error, InputError) else error.args
+        # Escaped one by one: a name with a newline must not look like another message.
+        lines = [escape(problem) for problem in problems]
+        if isinstance(error, InputError) and error.omitted:
+            lines.append(f"... and {error.omitted} more")
+        return error.exit_status, "Error: " + "\n".join(lines)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED, ""
+    if isinstance(error, BrokenPipeError):
+        return 0, ""  # the reader closed the pipe, as head does: not an error
+    no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
     text = str(error).lower()
-    if isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
-        return _TOO_LARGE
-    return ""
-
-
-_EXITS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
-    (click.ClickException, lambda error: (error.exit_code, _usage_message(error))),
-    (DetapError, lambda error: (error.exit_status, _error_message(error))),
-    ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
-    # The reader closed the pipe, as head does: not an error.
-    (BrokenPipeError, lambda _: (0, "")),
-    (BaseException, lambda error: (DEFECT, _memory_message(error) or _defect_message(error))),
-)
-"""Exit status and message by exception type; the first matching one counts."""
+    if no_memory or isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
+        return DEFECT, _TOO_LARGE
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    message = f"Error: detap itself failed ({text}); run it with --debug and report what it shows"
+    return DEFECT, message
 
 
 class _Signals:

@@ -144,11 +144,8 @@ class Group(click.Group):
         """Return the command named by the first argument."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            raise click.UsageError(self._unknown(ctx, name), ctx)
+            names = self.list_commands(ctx)
+            similar = " or ".join(nearest(name, names))
+            hint = f"Did you mean {similar}?" if similar else f"They are {', '.join(names)}."
+            raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
-
-    def _unknown(self, ctx: click.Context, name: str) -> str:
-        names = self.list_commands(ctx)
-        suggestions = " or ".join(nearest(name, names))
-        hint = f"Did you mean {suggestions}?" if suggestions else f"They are {', '.join(names)}."
-        return f"No such command {name!r}. {hint}"

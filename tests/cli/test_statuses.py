@@ -98,7 +98,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def invoke(*_: Any) -> int:
         raise error
 
-    monkeypatch.setattr(detap.cli, "_invoke", invoke)
+    monkeypatch.setattr(detap.cli.group, "invoke", invoke)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_an_interrupt_under_another_name_is_an_interrupt(
 
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        monkeypatch.setattr("detap.cli._invoke", invoke)
+        monkeypatch.setattr("detap.cli.group.invoke", invoke)
         assert detap("eval") == Ended(130, "", "")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:

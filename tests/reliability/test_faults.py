@@ -135,7 +135,7 @@ if sys.argv[1] == "import":
     sys.meta_path.insert(0, Importer())
 else:
     import detap.cli
-    detap.cli._invoke = during
+    detap.cli.group.invoke = during
 __main__.main()
 """
 """The command, interrupted within a callback that cannot raise."""
@@ -151,16 +151,16 @@ WITHIN_AN_IMPORT = """
 import signal, sys
 import detap.__main__
 import detap.cli
-plain = detap.cli._invoke
+plain = detap.cli.group.make_context
 def hook(frame, event, function):
     if event == "c_return" and function.__name__ == "acquire_lock":
         if frame.f_code.co_name == sys.argv[-1]:
             sys.setprofile(None)
             signal.raise_signal(signal.SIGTERM)
-def invoke(arguments, session):
+def make_context(name, arguments, **more):
     sys.setprofile(hook)
-    return plain(arguments[:-1], session)
-detap.cli._invoke = invoke
+    return plain(name, arguments[:-1], **more)
+detap.cli.group.make_context = make_context
 detap.__main__.main()
 """
 """The command, terminated in importlib between taking the lock of all imports and releasing it."""
