@@ -5,26 +5,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detap.checks.boxes import as_corners
-from detap.checks.sample import MOST_OVERLAPPED, Change, Sample, beyond_chance, fraction_of
+from detap.checks.boxes import as_corners, half_sizes
+from detap.checks.sample import (
+    MOST_OVERLAPPED,
+    Change,
+    Changes,
+    Sample,
+    beyond_chance,
+    fraction_of,
+)
 from detap.errors import Note
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.detection import Flags, Floats
 
 
-def _as_xywh(corners: Floats, _: Floats) -> Floats:
-    changed = corners.copy()
-    changed[:, 2:] += corners[:, :2]
-    return changed
+def _from_top_left(corners: Floats, _: Floats) -> Floats:
+    """Move boxes whose top-left corner was read as their center."""
+    return corners + half_sizes(corners)
 
 
-def _from_center(corners: Floats, _: Floats) -> Floats:
-    """Move boxes whose center was read as their top-left corner."""
-    half = (corners[:, 2:] - corners[:, :2]) / 2
-    return corners - np.hstack((half, half))
-
-
-def _xy_swapped(corners: Floats, _: Floats) -> Floats:
-    return corners[:, [1, 0, 3, 2]]
+def _center_as_corners(corners: Floats, _: Floats) -> Floats:
+    """Reinterpret center, width and height as two corners."""
+    return np.hstack(((corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]))
 
 
 def _width_height_swapped(corners: Floats, _: Floats) -> Floats:
@@ -39,32 +40,20 @@ def _normalized_width_height_swapped(corners: Floats, sizes: Floats) -> Floats:
     return np.hstack((center - half, center + half))
 
 
+def _sizes_swapped(corners: Floats, sizes: Floats) -> Floats:
+    return corners * np.tile(sizes[:, ::-1] / sizes, 2)
+
+
 def _normalized_xy_swapped(corners: Floats, sizes: Floats) -> Floats:
     return _sizes_swapped(corners, sizes)[:, [1, 0, 3, 2]]
 
 
-def _from_top_left(corners: Floats, _: Floats) -> Floats:
-    """Move boxes whose top-left corner was read as their center."""
-    half = (corners[:, 2:] - corners[:, :2]) / 2
-    return corners + np.hstack((half, half))
-
-
-def _center_as_corners(corners: Floats, _: Floats) -> Floats:
-    """Reinterpret center, width and height as two corners."""
-    return np.hstack(((corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]))
-
-
 def _scaled(corners: Floats, sizes: Floats) -> Floats:
-    return corners * np.hstack((sizes, sizes))
-
-
-def _sizes_swapped(corners: Floats, sizes: Floats) -> Floats:
-    factor = sizes[:, ::-1] / sizes
-    return corners * np.hstack((factor, factor))
+    return corners * np.tile(sizes, 2)
 
 
 def _center_scaled(corners: Floats, sizes: Floats) -> Floats:
-    return _scaled(_from_center(corners, sizes), sizes)
+    return _scaled(corners - half_sizes(corners), sizes)
 
 
 _CORNERS_AND_XYWH: tuple[tuple[str, str, Change], ...] = (
@@ -73,18 +62,26 @@ _CORNERS_AND_XYWH: tuple[tuple[str, str, Change], ...] = (
         "[x1, y1, x2, y2], expected [x, y, width, height]",
         lambda corners, _: as_corners(corners),
     ),
-    ("look-xywh", "[x, y, width, height], expected [x1, y1, x2, y2]", _as_xywh),
+    (
+        "look-xywh",
+        "[x, y, width, height], expected [x1, y1, x2, y2]",
+        lambda corners, _: np.hstack((corners[:, :2], corners[:, 2:] + corners[:, :2])),
+    ),
 )
 
 # Of two readings that overlap equally many ground truths, the later is noted.
 _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
-    ("xy-swapped", "boxes with x and y swapped", _xy_swapped),
+    ("xy-swapped", "boxes with x and y swapped", lambda corners, _: corners[:, [1, 0, 3, 2]]),
     (
         "xy-swapped",
         "normalized boxes with x and y swapped, or the other file's boxes do",
         _normalized_xy_swapped,
     ),
-    ("look-centered", "boxes given by their center, expected the top-left corner", _from_center),
+    (
+        "look-centered",
+        "boxes given by their center, expected the top-left corner",
+        lambda corners, _: corners - half_sizes(corners),
+    ),
     ("look-top-left", "boxes given by their top-left corner, expected the center", _from_top_left),
     (
         "look-xyxy",
@@ -109,7 +106,7 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
 
 
 _CENTERS_READ_AS: dict[Change, str] = {_from_top_left: "xywh", _center_as_corners: "xyxy"}
-"""Values of --boxes that read boxes as a change of centers does."""
+"""Values of --boxes that read boxes as a change of centers does; only YOLO's have an option."""
 
 _OF_SIZES = (
     _normalized_xy_swapped,
@@ -133,8 +130,7 @@ class _Reading(NamedTuple):
     preference: int
     code: str
     meaning: str
-    detection_change: Change | None
-    truth_change: Change | None
+    changes: Changes
 
 
 def convention(sample: Sample, overlapped: float) -> Note | None:
@@ -153,15 +149,11 @@ def convention(sample: Sample, overlapped: float) -> Note | None:
         f"{_BOXES[best.role]} look like {best.meaning}: {best.overlapped:.0%} of "
         f"ground truths would be overlapped instead of {overlapped:.0%}"
     )
-    return Note(f"{best.role}-{best.code}", f"{message}{_remedy(best, table)}", len(table))
-
-
-def _remedy(best: _Reading, table: GroundTruth | Detections) -> str:
-    """Return the option that reads a file's boxes so; only YOLO's centers have one."""
-    change = best.detection_change or best.truth_change
-    layout = change and _CENTERS_READ_AS.get(change)
-    role = "dt" if best.role == "detections" else "gt"
-    return f"; for YOLO files pass --{role}-boxes {layout}" if layout and table.files else ""
+    layout = next((_CENTERS_READ_AS[one] for one in best.changes if one in _CENTERS_READ_AS), "")
+    if layout and table.files:
+        role = "dt" if best.role == "detections" else "gt"
+        message += f"; for YOLO files pass --{role}-boxes {layout}"
+    return Note(f"{best.role}-{best.code}", message, len(table))
 
 
 def mixed_conventions(sample: Sample) -> Note | None:
@@ -172,7 +164,7 @@ def mixed_conventions(sample: Sample) -> Note | None:
     for reading in _readings(sample, _CORNERS_AND_XYWH, ~sample.overlapped):
         gained = reading.overlapped * count
         if gained >= max(_SOME, 0.1 * count) and beyond_chance(
-            gained, sample.chance(*reading[-2:]), count
+            gained, sample.chance(reading.changes), count
         ):
             candidates.append((reading.outside, gained, reading))
     if not candidates:
@@ -205,11 +197,10 @@ def _readings(
                 continue
             if code == "look-normalized" and not normalized:
                 continue
-            change = (function, None) if table is detections else (None, function)
-            overlapped = fraction_of(sample.overlapped_if(*change) & among)
-            order = 1.0 if table is detections else 0.0
-            outside_first = outside + order / 100
-            yield _Reading(overlapped, outside_first, role, preference, code, meaning, *change)
+            changes = (function, None) if table is detections else (None, function)
+            overlapped = fraction_of(sample.overlapped_if(changes) & among)
+            outside_first = outside + (0.01 if table is detections else 0.0)
+            yield _Reading(overlapped, outside_first, role, preference, code, meaning, changes)
 
 
 def _normalized(sample: Sample) -> Note | None:

@@ -89,9 +89,9 @@ def as_corners(corners: Floats) -> Floats:
     return changed
 
 
-def _from_centers(corners: Floats) -> Floats:
-    """Move boxes whose center was read as their top-left corner."""
-    return corners - np.tile((corners[:, 2:] - corners[:, :2]) / 2, 2)
+def half_sizes(corners: Floats) -> Floats:
+    """Return half of width and height, for both corners (N, 4)."""
+    return np.tile((corners[:, 2:] - corners[:, :2]) / 2, 2)
 
 
 def _in_order(corners: Floats, order: str) -> Floats:
@@ -307,7 +307,8 @@ def _conventions(
     elif not why and top is not None:
         centers = ""
         if counts[1].total >= _FEWEST_DETECTIONS:
-            centers = _fit(top, _from_centers(top.corners), top.truths, _CENTERS_GAIN, "centers")
+            changed = top.corners - half_sizes(top.corners)  # whose center was read as a corner
+            centers = _fit(top, changed, top.truths, _CENTERS_GAIN, "centers")
         if centers:
             problem = _centers(detections, paths[1], centers)
             yield FailedCheck("detections-look-centered", problem)
@@ -369,10 +370,10 @@ def _scales(top: _TopDetections, sizes: Floats, path: str) -> Iterator[FailedChe
         top.overlapped(_scaled_back(top.corners, sizes, *scale), top.truths) for scale in _SCALES
     ]
     scaled = max(counts)
-    half = np.tile((top.corners[:, 2:] - top.corners[:, :2]) / 2, 2)
-    if top.overlapped(top.corners + half, top.truths) > scaled:  # top-left corners as centers
-        return
     if scaled < _SCALED * best or scaled - overlapped < _SCALE_GAIN * best:
+        return
+    # Boxes whose top-left corner was read as their center overlap after a scale too.
+    if top.overlapped(top.corners + half_sizes(top.corners), top.truths) > scaled:
         return
     mode, size = _SCALES[counts.index(scaled)]
     name, formula, where = (text.replace("S", str(size)) for text in _MODES[mode])

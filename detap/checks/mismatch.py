@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from detap.checks.box_formats import convention, mixed_conventions
-from detap.checks.sample import MOST_OVERLAPPED, Sample, beyond_chance
+from detap.checks.sample import MOST_OVERLAPPED, Sample, beyond_chance, fraction_of
 from detap.errors import Note
-from detap.tables.detection import Detections, GroundTruth, Name
+from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import CLASS_IDS
+from detap.text_input import quote
 
 _FEW = 0.02
 
@@ -24,6 +25,7 @@ _FEWEST_MISSED = 10
 """Sampled objects needed for `few-overlaps`: a recall of 1/3 misses all ten in 1 of 60 sets."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # boxes read in another format may overflow
 def mismatch_notes(
     ground_truth: GroundTruth, detections: Detections, sample: Sample | None = None
 ) -> list[Note]:
@@ -31,22 +33,6 @@ def mismatch_notes(
     sample = sample or Sample(ground_truth, detections)
     if not len(sample.rows):
         return []
-    # Boxes read in another format may overflow.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _mismatch_notes(sample)
-
-
-def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
-    """Return the note of boxes in another format, without the other checks."""
-    sample = Sample(ground_truth, detections)
-    if not len(sample.rows):
-        return []
-    with np.errstate(over="ignore", invalid="ignore"):
-        note = convention(sample, float(sample.overlapped.mean()))
-    return [] if note is None else [note]
-
-
-def _mismatch_notes(sample: Sample) -> list[Note]:
     overlapped = float(sample.overlapped.mean())
     first = convention(sample, overlapped) or mixed_conventions(sample) or _mixed_images(sample)
     if first:
@@ -60,6 +46,14 @@ def _mismatch_notes(sample: Sample) -> list[Note]:
         return [Note("few-overlaps", message, int(np.count_nonzero(~sample.overlapped)))]
     labels = list(_wrong_labels(sample)) or list(exchanged_classes(sample))
     return [*labels, *_wrong_pixel(sample), *_inverted_scores(sample)]
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
+    """Return the note of boxes in another format, without the other checks."""
+    sample = Sample(ground_truth, detections)
+    note = convention(sample, fraction_of(sample.overlapped)) if len(sample.rows) else None
+    return [] if note is None else [note]
 
 
 def _no_more_than_chance(sample: Sample) -> bool:
@@ -109,7 +103,9 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     dt_label = sample.detections.label[detection[wrong]]
     ids = sample.detections.class_ids
     pairs = list(zip(gt_label.tolist(), dt_label.tolist(), strict=True))
-    offset, offset_count = _commonest_offset(pairs, ids)
+    numbers: list[int] = [name if isinstance(name, int) else k for k, name in enumerate(ids)]
+    offsets = Counter(numbers[dt] - numbers[gt] for gt, dt in pairs)
+    ((offset, offset_count),) = offsets.most_common(1)
     overlaps = (
         f"({_example(sample, pairs[0])}): of the sampled ground truths, {right} are overlapped by "
         f"their own class, {count} only by another"
@@ -146,7 +142,7 @@ def exchanged_classes(sample: Sample) -> Iterator[Note]:
     # A list that lacks a name shifts the later ones; the last of them is outside these classes.
     if np.count_nonzero(exchanged[dt_label]) < _AMONG_THEM * len(dt_label):
         return
-    names = [_quoted(sample.detections.classes[k]) for k in np.flatnonzero(exchanged).tolist()]
+    names = [quote(sample.detections.classes[k]) for k in np.flatnonzero(exchanged).tolist()]
     message = (
         f"the classes {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of detections look "
         f"permuted ({_example(sample, pairs[0])}); {_CLASS_NAMES}"
@@ -156,18 +152,7 @@ def exchanged_classes(sample: Sample) -> Iterator[Note]:
 
 def _example(sample: Sample, pair: tuple[int, int]) -> str:
     names = sample.detections.classes
-    return f"e.g. {_quoted(names[pair[1]])} overlaps {_quoted(names[pair[0]])}"
-
-
-def _quoted(name: str) -> str:
-    return repr(name if len(name) <= 40 else name[:37] + "...")
-
-
-def _commonest_offset(pairs: list[tuple[int, int]], ids: tuple[Name, ...]) -> tuple[int, int]:
-    """Return the commonest difference of class ids (indices if ids are text), and its count."""
-    numbers: list[int] = [name if isinstance(name, int) else k for k, name in enumerate(ids)]
-    ((offset, count),) = Counter(numbers[dt] - numbers[gt] for gt, dt in pairs).most_common(1)
-    return offset, count
+    return f"e.g. {quote(names[pair[1]])} overlaps {quote(names[pair[0]])}"
 
 
 def _is_permutation(pairs: list[tuple[int, int]]) -> bool:

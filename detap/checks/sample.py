@@ -12,6 +12,14 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 Rows = NDArray[np.intp]
 
+Change = Callable[[Floats, Floats], Floats]
+"""Function from corners (n, 4) and image sizes (n, 2) to corners in another box format."""
+
+Changes = tuple[Change | None, Change | None]
+"""Changes of the detections and of the ground truths."""
+
+AS_READ: Changes = (None, None)
+
 MIN_IOU = 0.5
 """IoU from which a detection overlaps a ground truth."""
 
@@ -95,13 +103,10 @@ class Sample:
         return self.best[2] >= MIN_IOU
 
     def overlapped_if(
-        self,
-        detection_change: "Change | None" = None,
-        truth_change: "Change | None" = None,
-        images: "Sequence[_Image] | None" = None,
+        self, changes: Changes = AS_READ, images: Sequence[_Image] | None = None
     ) -> Flags:
         """Return the overlapped ground truths if boxes were read differently."""
-        ious = self._ious(detection_change, truth_change, images)
+        ious = self._ious(changes, images)
         overlapped: Flags = _joined([iou.max(axis=0) >= MIN_IOU for _, iou in ious], np.bool_)
         return overlapped
 
@@ -121,9 +126,7 @@ class Sample:
             int(self.ground_truth.image[self._images[index].ground_truths[0]])
         ]
 
-    def chance(
-        self, detection_change: "Change | None" = None, truth_change: "Change | None" = None
-    ) -> float:
+    def chance(self, changes: Changes = AS_READ) -> float:
         """Return the fraction of ground truths overlapped by detections of other images."""
         max_pairs = _PAIRS // max(1, self.images)
         mixed = [
@@ -135,24 +138,19 @@ class Sample:
                 self._images, self._images[step:] + self._images[:step], strict=True
             )
         ]
-        return fraction_of(self.overlapped_if(detection_change, truth_change, mixed))
+        return fraction_of(self.overlapped_if(changes, mixed))
 
     def _ious(
-        self,
-        detection_change: "Change | None" = None,
-        truth_change: "Change | None" = None,
-        images: "Sequence[_Image] | None" = None,
+        self, changes: Changes = AS_READ, images: Sequence[_Image] | None = None
     ) -> Iterator[tuple[_Image, Floats]]:
         images = self._images if images is None else images
-        dts = self._boxes(self.detections, [image.detections for image in images], detection_change)
-        gts = self._boxes(
-            self.ground_truth, [image.ground_truths for image in images], truth_change
-        )
+        dts = self._boxes(self.detections, [image.detections for image in images], changes[0])
+        gts = self._boxes(self.ground_truth, [image.ground_truths for image in images], changes[1])
         for image, (dt, dt_areas), (gt, gt_areas) in zip(images, dts, gts, strict=True):
             yield image, overlaps(dt, gt, detection_areas=dt_areas, truth_areas=gt_areas)
 
     def _boxes(
-        self, table: GroundTruth | Detections, rows: list[Rows], change: "Change | None"
+        self, table: GroundTruth | Detections, rows: list[Rows], change: Change | None
     ) -> Iterator[tuple[Floats, Floats]]:
         """Yield boxes and areas of lists of rows, after a change of the box format."""
         joined = _joined(rows)
@@ -161,8 +159,10 @@ class Sample:
             sizes = self.ground_truth.image_sizes
             known = np.full((len(joined), 2), np.nan)
             corners = change(corners, known if sizes is None else sizes[table.image[joined]])
-        boxes = _valid_boxes(corners)
-        areas, end = _areas(boxes), 0
+        boxes = np.clip(np.nan_to_num(corners), -_FAR, _FAR)
+        boxes[:, 2:] = np.maximum(boxes[:, 2:], boxes[:, :2])  # negative sizes as 0
+        areas = np.maximum((boxes[:, 2:] - boxes[:, :2]).prod(axis=1), 1e-300)  # IoU divides by it
+        end = 0
         for part in rows:
             start, end = end, end + len(part)
             yield boxes[start:end], areas[start:end]
@@ -183,27 +183,11 @@ def _joined(arrays: list[Any], dtype: Any = np.intp) -> Any:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
-def _valid_boxes(corners: Floats) -> Floats:
-    """Return boxes with negative width or height set to 0."""
-    corners = np.clip(np.nan_to_num(corners), -_FAR, _FAR)
-    corners[:, 2:] = np.maximum(corners[:, 2:], corners[:, :2])
-    return corners
-
-
-def _areas(corners: Floats) -> Floats:
-    # Above 0 because IoU divides by it.
-    width_height = corners[:, 2:] - corners[:, :2]
-    areas: Floats = np.maximum(width_height.prod(axis=1), 1e-300)
-    return areas
-
-
 def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
     images = len(truth.images)
     gt_count = np.bincount(truth.image[~truth.crowd], minlength=images)
     dt_count = np.bincount(detections.image, minlength=images)
     shared = np.flatnonzero((gt_count > 0) & (dt_count > 0))  # images
-    if not len(shared):
-        return
     pairs = int(np.minimum(gt_count[shared].astype(np.int64) * dt_count[shared], _PAIRS).sum())
     step = max(1, -(-len(shared) // _IMAGES), -(-pairs // _PAIRS))
     sampled = shared[::step]
@@ -220,14 +204,8 @@ def _thinned(ground_truths: Rows, detections: int, max_pairs: int) -> Rows:
 
 def _rows_by_image(image: NDArray[np.int32], rows: Rows, sampled: Rows) -> Iterator[Rows]:
     """Yield the rows of each sampled image."""
-    selected = np.zeros(max(image.max(initial=0), sampled.max()) + 1, np.bool_)
-    selected[sampled] = True
-    rows = rows[selected[image[rows]]]
+    rows = rows[np.isin(image[rows], sampled)]
     rows = rows[np.argsort(image[rows], kind="stable")]
     ends = np.searchsorted(image[rows], sampled, "right").tolist()
     for start, end in zip([0, *ends], ends, strict=False):
         yield rows[start:end]
-
-
-Change = Callable[[Floats, Floats], Floats]
-"""Function from corners (n, 4) and image sizes (n, 2) to corners in another box format."""
