@@ -25,11 +25,10 @@ from detap.escaping import escape
 from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.formats.multi_file import expand_patterns
 from detap.gates.baseline import read_baseline
-from detap.gates.config import CHANGES, GateConfig, Limit
+from detap.gates.config import CHANGES, GateConfig, Limit, endings
 from detap.gates.data_sets import GatedSets, data_set_of_report, require_same_protocol
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.history import report_paths
-from detap.gates.metric_names import endings
 from detap.io.paths import STDIN, SourceFile, is_url
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol

@@ -1,10 +1,10 @@
 """Baselines: earlier JSON reports, read, compared and raised."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from math import isnan, nan
 from sys import float_info
 from types import NoneType
@@ -56,7 +56,11 @@ def read_baseline(path: str) -> dict[str, Any]:
             f"report with schema version {record['schema_version']!r}, expected {SCHEMA_VERSION}",
             "regenerate it with this version: detap eval -o FILE.json",
         )
-    if not _is_shaped(record):
+    key = _KINDS.get(str(record.get("kind")), "")
+    metrics = {"summary": _METRICS, key: _ROWS}
+    one_slice = {**metrics, "images": _is_count, "images_sha256?": _TEXT}
+    shape = {**_SHAPE, **metrics, "slices?": {"*": one_slice}}
+    if not (key and record.get("summary") and _fits(record, shape)):
         _refuse(path, "report with missing or invalid values")
     return dict(record)
 
@@ -124,16 +128,6 @@ def _fits(value: Any, shape: Any) -> bool:
     )
 
 
-def _is_shaped(record: Mapping[str, Any]) -> bool:
-    """Return True if the values that comparisons need are present and valid."""
-    key = _KINDS.get(str(record.get("kind")))
-    if key is None or not record.get("summary"):
-        return False
-    metrics = {"summary": _METRICS, key: _ROWS}
-    one_slice = {**metrics, "images": _is_count, "images_sha256?": _TEXT}
-    return _fits(record, {**_SHAPE, **metrics, "slices?": {"*": one_slice}})
-
-
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not valid JSON")
 
@@ -173,7 +167,7 @@ def drop_threshold_columns(
     rows: Sequence[Mapping[str, Any]], at_threshold: bool
 ) -> Sequence[Mapping[str, Any]]:
     """Drop the columns that share a name with a metric at a given score threshold."""
-    if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
+    if not at_threshold:
         return rows
     return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
 
@@ -261,12 +255,13 @@ def summary_differences(
     return [
         f"{name} (baseline: {_format_value(value)}; {source}: {summary[name]!r})"
         for name, value in record["summary"].items()
-        if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
+        if name in summary and not _same(value, summary[name])
     ][:1]
 
 
-def _same(first: float, second: float) -> bool:
-    return nearly_equal(first, second) or (isnan(first) and isnan(second))
+def _same(first: float | None, second: float | None) -> bool:
+    values = _or_nan(first), _or_nan(second)
+    return nearly_equal(*values) or all(map(isnan, values))
 
 
 def _ground_truth_digests(record: Mapping[str, Any]) -> list[Any]:
@@ -298,7 +293,8 @@ def raise_baseline(
     record: dict[str, Any] = deepcopy(dict(new))
     for name in ("retained_metrics", "gates", "intervals"):
         record.pop(name, None)
-    metric_of = _metrics_of(new)
+    protocol = Protocol.from_report(new["protocol"]) if new["kind"] == "detection" else None
+    metric_of = cache(lambda name: None if protocol is None else metric_named(protocol, name))
     retained, changes = [], []
     for prefix, earlier, current in _parts(old, record):
         for name in [name for name in current if name in earlier and name not in _NOT_RAISED]:
@@ -307,7 +303,7 @@ def raise_baseline(
                 continue
             if is_retained := not allow_drop and _is_worse(metric, value, before):
                 current[name] = before
-            if _same(_or_nan(before), _or_nan(value)):
+            if _same(before, value):
                 continue  # changes by rounding are not reported
             if is_retained:
                 retained.append(f"{prefix}{name}")
@@ -337,13 +333,6 @@ def _parts(
         rows = {row_key(row): row for row in earlier[key]}
         for row in current[key]:
             yield f"{prefix}{UNITS[key]}:{row['name']}.", rows.get(row_key(row), {}), row
-
-
-def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
-    """Return a lookup of metrics of a JSON report by name."""
-    if record["kind"] != "detection":
-        return lambda name: None
-    return cache(partial(metric_named, Protocol.from_report(record["protocol"])))
 
 
 def _is_worse(metric: Metric | None, value: float | None, before: float | None) -> bool:

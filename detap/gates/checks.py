@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from detap.analysis.intervals import MetricIntervals
 from detap.decimals import decimal, format_against, snap, to_fraction
 from detap.errors import UsageError
-from detap.gates.config import CHANGES, RULES, Kind, Limit, OptionNames
-from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, resolve, row_key
+from detap.gates.config import CHANGES, RULES, Kind, Limit, OptionNames, endings
+from detap.gates.metric_names import EXTREMES, MetricName, Metrics, resolve, row_key
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
@@ -148,7 +148,11 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics, values: Intervals |
         status = "passed" if passed else "failed"
         message = f"{_with_row(name, metrics)} {text}, required {relation} {limit.text}"
     if values is not None and interval is not None:
-        message += _format_position(limit, interval, values.confidence)
+        low, high = (snap(to_fraction(end), limit.bound) for end in interval)
+        above, below = low > limit.bound, high < limit.bound
+        position = "is above" if above else "is below" if below else "contains"
+        bounds = ", ".join(format_against(end, limit.bound) for end in (low, high))
+        message += f"; {100 * values.confidence:g}% CI [{bounds}] {position} the limit"
     return Gate(
         *(limit.kind, name, status, value, limit.text, message),
         interval=interval,
@@ -329,14 +333,6 @@ def _format_change(
         return f"{verb} by {format_against(-change, Fraction(0), min_decimals)} {ends}"
     allowed = f"{limit.text} ({decimal(bound, 6)})" if limit.relative else limit.text
     return f"{verb} by {format_against(change, bound, min_decimals)} {ends}, allowed {allowed}"
-
-
-def _format_position(limit: Limit, interval: Interval, confidence: float) -> str:
-    """Format the interval of a metric, and whether it contains the limit."""
-    low, high = (snap(to_fraction(end), limit.bound) for end in interval)
-    position = "is above" if low > limit.bound else "is below" if high < limit.bound else "contains"
-    bounds = ", ".join(format_against(end, limit.bound) for end in (low, high))
-    return f"; {100 * confidence:g}% CI [{bounds}] {position} the limit"
 
 
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:

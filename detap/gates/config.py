@@ -3,7 +3,7 @@
 Separate from their evaluation, so that commands without gates start faster.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from shlex import quote
@@ -85,6 +85,16 @@ class Limit:
     def allowed(self, before: float) -> Fraction:
         """Return the largest change from a value."""
         return self.bound * abs(to_fraction(before)) if self.relative else self.bound
+
+
+_MAX_DOTS = 2
+"""Maximum number of dots in the name of a metric: ``recall@fppi=0.1@62.5``."""
+
+
+def endings(name: str) -> Iterator[str]:
+    """Yield the parts after the last dot, the last two, and the last three."""
+    parts = name.split(".")
+    return (".".join(parts[-count:]) for count in range(1, min(len(parts), _MAX_DOTS + 1) + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import isnan, nan
 from typing import Any, NoReturn
 
@@ -13,8 +12,7 @@ from detap.gates.checks import Interval, Intervals
 from detap.gates.config import GateConfig
 from detap.gates.evaluate import Subject
 from detap.gates.metric_names import MEAN, MetricName, Metrics, absent
-from detap.metrics import Metric, metric_named
-from detap.protocols import Protocol
+from detap.metrics import metric_named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +35,7 @@ class GatedSets(Subject):
             unit="set",
             compute_overall=lambda name: data.mean(name.removeprefix(MEAN)),
             compute_rows=lambda name: list(data.values(name).values()),
-            metric_of=partial(_metric_of, data.protocol),
+            metric_of=lambda name: metric_named(data.protocol, name.removeprefix(MEAN)),
         )
 
     def resample(self, baseline: "GatedSets | None", config: GateConfig) -> NoReturn:
@@ -55,10 +53,6 @@ class GatedSets(Subject):
         of = None if name.row is None else self.data.sets[name.row].name
         low, high = self.data.interval(name.metric.removeprefix(MEAN), of)
         return None if isnan(low) else (low, high)
-
-
-def _metric_of(protocol: Protocol, name: str) -> Metric | None:
-    return metric_named(protocol, name.removeprefix(MEAN))
 
 
 def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: str) -> DataSet:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import isnan, sqrt
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from detap.analysis.intervals import MetricIntervals
 from detap.analysis.power import PowerAnalysis
@@ -156,17 +156,6 @@ def _baseline_metrics(
     return recorded if evaluated is None else evaluated
 
 
-class _ClassDrop(NamedTuple):
-    """A class that dropped far beyond the limit of its mean."""
-
-    drop: float
-    before: float
-    after: float
-    ground_truths: int
-    name: str
-    gate: str
-
-
 def _hidden_class_drops(
     gates: Sequence[Gate],
     metrics: Metrics,
@@ -182,26 +171,28 @@ def _hidden_class_drops(
         if gate.metric.in_rows or gate.failed:
             continue
         for drop in _class_drops(gate, metrics.of_slice(tag), baseline.of_slice(tag)):
-            checked = check_limits([Limit.of("drop", f"{drop.gate}={gate.limit}")])
+            checked = check_limits([Limit.of("drop", f"{drop[-1]}={gate.limit}")])
             ungated = all((tag, one.metric.row) not in gated for one in checked)
             if checked and ungated and all(one.status == "failed" for one in checked):
                 drops.append(drop)
         if not drops:
             continue
-        worst, more = max(drops), len(drops) - 1
+        (largest, before, after, count, text, name), more = max(drops), len(drops) - 1
         passed = "passed" if gate.status == "passed" else "did not fail"
         others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
         yield Note(
             "gate-hides-class-drop",
-            f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
-            f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
-            f"{others}; gate it with {option_names.limit('max_drop', worst.gate, gate.limit)}",
+            f"{gate.name} {passed} but {text} dropped by {largest:.4f} "
+            f"({before:.4f} to {after:.4f}, {count} ground truths)"
+            f"{others}; gate it with {option_names.limit('max_drop', name, gate.limit)}",
             len(drops),
         )
 
 
-def _class_drops(gate: Gate, current: Metrics, baseline: Metrics) -> Iterator[_ClassDrop]:
-    """Yield the large drops of classes."""
+def _class_drops(
+    gate: Gate, current: Metrics, baseline: Metrics
+) -> Iterator[tuple[float, float, float, int, str, str]]:
+    """Yield the large drops of classes: drop, before, after, ground truths, name, and in gates."""
     assert gate.bound is not None
     name = current.row_name(gate.metric.metric)
     metric = current.metric_of(gate.metric.metric)
@@ -219,8 +210,8 @@ def _class_drops(gate: Gate, current: Metrics, baseline: Metrics) -> Iterator[_C
             continue
         threshold = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
         if drop > max(threshold, _TIMES_THE_LIMIT * gate.bound):
-            names = (
+            names = [
                 f"{prefix}{current.unit}:{text}.{name}"
                 for text in (row["name"], escaped(str(row["name"])))
-            )
-            yield _ClassDrop(drop, drop + value, value, int(count), *names)
+            ]
+            yield drop, drop + value, value, int(count), names[0], names[1]

@@ -26,6 +26,7 @@ from math import isnan, nan
 from typing import Any, Literal, NoReturn
 
 from detap.errors import UsageError
+from detap.gates.config import endings
 from detap.metrics import METRICS, Metric
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.text_input import suggest
@@ -38,9 +39,6 @@ MEAN = "mean-set."
 """Begins the name of a mean over data sets."""
 
 _STARS = re.compile(r"\\+\*")
-_MAX_DOTS = 2
-"""Maximum number of dots in the name of a metric: ``recall@fppi=0.1@62.5``."""
-
 _NAMES_OF_ROWS = ("name", "id")
 _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
 """Columns of the rows that are not a :class:`Metric`."""
@@ -49,10 +47,6 @@ _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
 def absent(metric: str) -> NoReturn:
     """Raise KeyError for any metric."""
     raise KeyError(metric)
-
-
-def _undeclared(metric: str) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,7 @@ class Metrics:
     compute_overall: Callable[[str], float] = absent
     compute_rows: Callable[[str], Sequence[float]] = absent  # for all rows
     compute_counts: Callable[[str], Sequence[int]] = absent  # ground truths of each row
-    metric_of: Callable[[str], Metric | None] = _undeclared  # None for a count
+    metric_of: Callable[[str], Metric | None] = lambda _: None  # None for a count
     empty: bool = False  # True for a slice without images
     has_scores: bool = True  # False for detections without, whose F1 has no score threshold
 
@@ -349,12 +343,6 @@ def _split(text: str, metrics: Metrics) -> tuple[str, str]:
             return label, metric
     label, _, metric = text.rpartition(".")
     return label, metric
-
-
-def endings(text: str) -> Iterator[str]:
-    """Yield the parts after the last dot, the last two, and the last three."""
-    parts = text.split(".")
-    return (".".join(parts[-count:]) for count in range(1, min(len(parts), _MAX_DOTS + 1) + 1))
 
 
 def _rows(

@@ -12,7 +12,7 @@ from detap.core.curves import mean_of_defined
 from detap.decimals import nearly_equal
 from detap.evaluation.results import Result, class_rows
 from detap.gates.checks import Gate
-from detap.gates.metric_names import MetricName, Metrics, row_key
+from detap.gates.metric_names import Metrics, row_key
 from detap.tables.detection import Floats
 
 _MAX_ROWS = 10
@@ -50,7 +50,10 @@ def regressions(
         return None
     earlier = None if baseline is None else baseline(tag)
     metrics = None if baseline_metrics is None else baseline_metrics.of_slice(tag)
-    labels = _labels(names, len(result.classes))
+    count = len(result.classes)
+    labels = sorted({name.row for name in names if name.row is not None and name.row < count})
+    if not labels or any(name.row is None for name in names):  # one is on a mean
+        labels = [*range(count)]
     classes = _classes(labels, result, metrics)
     threshold, localization = (
         (0, None) if metrics is None else _localization(labels, result, metrics)
@@ -59,13 +62,6 @@ def regressions(
     if not classes and not images:
         return None
     return Regressions(tag, classes, localization, images, metrics is not None, earlier is not None)
-
-
-def _labels(names: Sequence[MetricName], count: int) -> list[int]:
-    """Return the classes of gates: all classes, if one is on a mean."""
-    labels = sorted({name.row for name in names if name.row is not None and name.row < count})
-    overall = any(name.row is None for name in names)
-    return list(range(count)) if overall or not labels else labels
 
 
 def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:

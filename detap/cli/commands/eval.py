@@ -32,7 +32,7 @@ from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
 from detap.evaluation.run import unscored
 from detap.evaluation.sanity_notes import add_sanity_notes
-from detap.gates.config import RULES
+from detap.gates.config import RULES, endings
 from detap.io.paths import STDIN
 from detap.protocols import Protocol
 from detap.report.sections import SECTIONS
@@ -263,14 +263,11 @@ def _check_scores(
             raise unscored().needs_scores(f"--{key.replace('_', '-')}", detections, "leave it out")
     without = protocol.without_scores()
     for limit in gates.config.limits:
-        name = "" if limit.name is None else limit.name
-        if _ends_with_metric(protocol, name) and not _ends_with_metric(without, name):
-            option = f"--{RULES[limit.kind].option.replace('_', '-')} {name}"
+        names = [*endings(limit.name or "")]
+        ranked, unranked = (
+            any(metrics.metric_named(each, name) is not None for name in names)
+            for each in (protocol, without)
+        )
+        if ranked and not unranked:
+            option = f"--{RULES[limit.kind].option.replace('_', '-')} {limit.name}"
             raise unscored().needs_scores(option, detections, "gate on F1")
-
-
-def _ends_with_metric(protocol: Protocol, name: str) -> bool:
-    """Return True if a gate's name is a metric, or ends with a dot and a metric."""
-    parts = name.split(".")
-    ends = (".".join(parts[first:]) for first in range(len(parts)))
-    return any(metrics.metric_named(protocol, end) is not None for end in ends)
