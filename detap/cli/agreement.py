@@ -1,6 +1,5 @@
 """``detap compare --agreement``: the agreement of two annotators."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +31,12 @@ def run(session: Session, first: str, second: str, options: dict[str, Any]) -> i
     """Compare two annotators; return the exit status."""
     context = click.get_current_context()
     _require_applicable(context)
-    iou = _threshold(context, options)
+    iou = 0.5  # which a settings file for detections does not set
+    if context.get_parameter_source("iou_thresholds") is ParameterSource.COMMANDLINE:
+        values = [value for given in options["iou_thresholds"] for value in given.value]
+        if len(values) != 1:
+            raise UsageError("--agreement has one IoU threshold: --iou 0.5")
+        iou = float(values[0])
     both = [Inputs.from_options({**options, "gt": (path,), "dt": ()}) for path in (first, second)]
     paths = [path for inputs in both for path in inputs.paths()]
     outputs = Outputs.from_options(options, paths, subject="an agreement")
@@ -68,13 +72,3 @@ def _require_applicable(context: click.Context) -> None:
         group = getattr(parameter, "group", "General")  # arguments have none
         if given and name not in _APPLY and (group not in _GROUPS or name in _OF_DETECTIONS):
             raise UsageError(f"{parameter.opts[0]} does not apply to --agreement; leave it out")
-
-
-def _threshold(context: click.Context, options: Mapping[str, Any]) -> float:
-    """Return the IoU threshold, which a settings file for detections does not set."""
-    if context.get_parameter_source("iou_thresholds") is not ParameterSource.COMMANDLINE:
-        return 0.5
-    values = [value for given in options["iou_thresholds"] for value in given.value]
-    if len(values) != 1:
-        raise UsageError("--agreement has one IoU threshold: --iou 0.5")
-    return float(values[0])

@@ -123,12 +123,13 @@ class Inputs:
             reading[MISSING_SCORES] = missing_scores
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
+        images = options.get("images")  # of report: a folder
         reading["limits"] = Limits(
             **{name: value for name, value in limits.items() if value is not None},
             empty=len(gt) > 1,  # some of several files may be empty
             part=len(dt) > 1,
             any_classes=class_map is not None,
-            drop_extra_images=_names_images(options.get("images")),
+            drop_extra_images=isinstance(images, tuple) and images not in ((), (SEEN,)),
         )
         return replace(inputs, gt=gt, dt=dt)
 
@@ -280,11 +281,6 @@ def _names(values: Iterable[str], known: Container[str]) -> list[str]:
     """Return the names of comma-separated lists; an existing name may contain a comma."""
     lists = ([value] if value in known else value.split(",") for value in values)
     return [name for names in lists for name in names if name]
-
-
-def _names_images(images: object) -> bool:
-    """Return True if --images selects images by name; that of ``report`` is a folder."""
-    return isinstance(images, tuple) and images not in ((), (SEEN,))
 
 
 def _classes(values: Iterable[str], detections: Detections) -> list[Name]:

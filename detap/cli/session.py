@@ -58,7 +58,11 @@ class Session:
         self._warnings += warning
         self.strict_failed |= self.strict and warning
         if self.verbosity >= 0 or (self.strict and warning):
-            self.print_line(_fitted(f"{note.severity}: {escape(str(note))}"))
+            text = f"{note.severity}: {escape(str(note))}"
+            if _is_watched():
+                columns = max(get_terminal_size().columns, 20)
+                text = fill(text, columns, subsequent_indent="  ", break_on_hyphens=False)
+            self.print_line(text)
 
     def print_notes(self, notes: Iterable[Note]) -> None:
         """Print notes unless the run is quiet."""
@@ -85,11 +89,3 @@ def _is_watched() -> bool:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:  # closed
         return False
-
-
-def _fitted(text: str) -> str:
-    """Wrap a sentence at the width of the terminal."""
-    if not _is_watched():
-        return text
-    width = max(get_terminal_size().columns, 20)
-    return fill(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -13,8 +13,7 @@ from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
 from detap.formats.class_map import map_tables
-from detap.formats.convert import Converted, check_new, convert
-from detap.tables.detection import Detections, GroundTruth
+from detap.formats.convert import check_new, convert
 
 convert_options = stack(
     option(
@@ -77,19 +76,11 @@ def command(session: Session, /, target: str, to: str | None, **options: Any) ->
         truth = None
     done = convert(target, truth, detections, to=to or "coco", accept=accept)
     session.print_time("writing")
-    if not session.quiet:
-        session.print_line(_format_written(done, truth, detections))
-
-
-def _format_written(
-    done: Converted, truth: GroundTruth | None, detections: Detections | None
-) -> str:
-    """Describe the written data."""
     counts = []
     if truth is not None:
-        counts.append(
-            f"{len(truth)} objects of {len(truth.classes)} classes on {len(truth.images)} images"
-        )
+        of = f"{len(truth.classes)} classes on {len(truth.images)} images"
+        counts.append(f"{len(truth)} objects of {of}")
     if detections is not None:
         counts.append(f"{len(detections)} detections")
-    return f"{escape(done.path)}: {' and '.join(counts)}"
+    if not session.quiet:
+        session.print_line(f"{escape(done.path)}: {' and '.join(counts)}")

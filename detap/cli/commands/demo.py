@@ -55,23 +55,17 @@ def command(folder: str) -> None:
         message = f"{escape(folder)} cannot be made ({error.strerror}); use a new folder"
         raise UsageError(message) from None
     write(folder)
+    environment = {name: text for name, text in os.environ.items() if "DETAP_" not in name}
     for title, line in _TOUR:
         if line[0] == "report" and find_spec("jinja2") is None:
             click.echo(f"\n# {title} That needs pip install 'detap[report]'.")
             continue
-        status = _run(folder, title, line)
+        click.echo(f"\n# {title}\n$ {shlex.join(('detap', *line))}\n")
+        sys.stdout.flush()
+        call = [sys.executable, "-m", "detap", *line[:1], "--isolated", *line[1:]]
+        status = subprocess.run(call, cwd=folder, env=environment, check=False).returncode
+        if status:
+            click.echo(f"(status {status})")
         if status > 1:
             raise UsageError(f"the command ended with status {status}; see its message")
     click.echo(f"\nIt is all in {escape(folder)}: look around, and try other commands there.")
-
-
-def _run(folder: str, title: str, line: tuple[str, ...]) -> int:
-    """Print and run a command in the folder; return its status."""
-    click.echo(f"\n# {title}\n$ {shlex.join(('detap', *line))}\n")
-    sys.stdout.flush()
-    environment = {name: text for name, text in os.environ.items() if "DETAP_" not in name}
-    call = [sys.executable, "-m", "detap", *line[:1], "--isolated", *line[1:]]
-    status = subprocess.run(call, cwd=folder, env=environment, check=False).returncode
-    if status:
-        click.echo(f"(status {status})")
-    return status
