@@ -719,8 +719,15 @@ class Protocol(ProtocolBase):
         removed from `crowd_flags`. A threshold replaces those of `class_iou`. An IoU type resets
         the fields that it does not use, and keypoints set COCO's sigmas.
         """
-        if "iou_type" in changes and changes["iou_type"] != self.iou_type:
-            changes = self._changes_of_iou_type(changes["iou_type"]) | changes
+        iou_type = changes.get("iou_type", self.iou_type)
+        if iou_type != self.iou_type:
+            reset = {name: getattr(Protocol, name) for name in self._unused_fields(iou_type)}
+            if iou_type == "keypoints":
+                reset["sigmas"] = SIGMAS["coco"]
+            elif "no_keypoints" in self.ignore_flags:
+                flags = self.ignore_flags
+                reset["ignore_flags"] = tuple(flag for flag in flags if flag != "no_keypoints")
+            changes = reset | changes
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
@@ -755,16 +762,6 @@ class Protocol(ProtocolBase):
         names = tuple(name for name, users in _USED_BY_IOU_TYPE.items() if iou_type not in users)
         having = _AREAS.get(self.detection_area, _USED_BY_IOU_TYPE["detection_area"])
         return names if iou_type in having else (*names, "detection_area")
-
-    def _changes_of_iou_type(self, iou_type: str) -> dict[str, Any]:
-        """Return the changes that a new IoU type makes to other fields."""
-        changes = {name: getattr(Protocol, name) for name in self._unused_fields(iou_type)}
-        if iou_type == "keypoints":
-            changes["sigmas"] = SIGMAS["coco"]
-        elif "no_keypoints" in self.ignore_flags:
-            flags = self.ignore_flags
-            changes["ignore_flags"] = tuple(flag for flag in flags if flag != "no_keypoints")
-        return changes
 
     def threshold_index(self, threshold: float) -> int | None:
         """Return the index of an IoU threshold, or None if it is not among them.
