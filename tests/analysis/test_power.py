@@ -10,17 +10,7 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 
-from detap import evaluate
-from detap.analysis.bootstrap import standard_error
-from detap.analysis.comparison import compare
-from detap.analysis.power import (
-    Criterion,
-    DetectableDrop,
-    images_needed,
-    power_analysis,
-)
-from tests.depth import sampled
-from tests.gate.simulation import (
+from benchmarks.simulation import (
     EVEN,
     GOOD,
     LITTLE,
@@ -31,6 +21,16 @@ from tests.gate.simulation import (
     detected_fraction,
     named,
 )
+from detap import evaluate
+from detap.analysis.bootstrap import standard_error
+from detap.analysis.comparison import compare
+from detap.analysis.power import (
+    Criterion,
+    DetectableDrop,
+    images_needed,
+    power_analysis,
+)
+from tests.depth import sampled
 
 SAMPLES, RESAMPLES = sampled(240), 150
 

@@ -2,16 +2,16 @@
 
 Each bound is a quantile of the binomial distribution: at the expected rate, one run in a thousand
 would exceed it. The seeds are fixed, so the tests do not fail by chance;
-`tests/gate/simulation.py` and `tests/gate/studies.py` run more pairs.
+`benchmarks/simulation.py` and `benchmarks/studies.py` run more pairs.
 """
 
 from math import comb
 
 import pytest
 
+from benchmarks.simulation import EVEN, GOOD, RARE, WORSE, World, trials, true_drop
+from benchmarks.studies import few, near_perfect
 from tests.depth import sampled
-from tests.gate.simulation import EVEN, GOOD, RARE, WORSE, World, trials, true_drop
-from tests.gate.studies import few, near_perfect
 
 PAIRS, RESAMPLES = sampled(200, least=100), 200
 

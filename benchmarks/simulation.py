@@ -3,7 +3,7 @@
 A null pair is two detectors of the same quality whose errors are drawn independently. The quick
 version runs in the test suite; this is the long one:
 
-    python -m tests.gate.simulation --pairs 2000
+    python -m benchmarks.simulation --pairs 2000
 
 With --power: how often a drop is detected that should be detected with 80 % power.
 """

@@ -1,9 +1,9 @@
 """Simulate intervals on little data, which the rules of docs/statistics.md are based on.
 
-    python -m tests.gate.studies few --pairs 500
-    python -m tests.gate.studies near-perfect --pairs 500
-    python -m tests.gate.studies smallest --pairs 500
-    python -m tests.gate.studies single --pairs 500
+    python -m benchmarks.studies few --pairs 500
+    python -m benchmarks.studies near-perfect --pairs 500
+    python -m benchmarks.studies smallest --pairs 500
+    python -m benchmarks.studies single --pairs 500
 
 `--first` is the first seed, so that a study can be run in parts.
 """
@@ -17,11 +17,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.simulation import EVEN, GOOD, RARE, Quality, World, boxes, true_drop
 from detap import evaluate
 from detap.analysis.bootstrap import Draws, Resampled, draw_weights, leave_out, resampled
 from detap.evaluation.detection import Result
 from detap.tables.detection import Detections, GroundTruth
-from tests.gate.simulation import EVEN, GOOD, RARE, Quality, World, boxes, true_drop
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
