@@ -46,7 +46,6 @@ def test_bitmaps_become_the_runs_of_pycocotools(
 ) -> None:
     bits = np.random.default_rng(seed).random((count, height, width)) < share
     made = Masks.of_bitmaps(bits.view(np.uint8))
-    assert made is not None
     assert made.sizes.tolist() == [[height, width]] * count
     for at, one in enumerate(bits):
         theirs = mask.encode(np.asfortranarray(one.view(np.uint8)))

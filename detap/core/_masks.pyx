@@ -282,7 +282,7 @@ cdef bint cancel_pairs(Runs *crossings, int64_t height) noexcept nogil:
     """Drop pairs of crossings at one pixel; False if out of memory."""
     cdef Py_ssize_t i, count = 0
     cdef uint32_t pixel
-    if not ascend(crossings, height, False):
+    if not ascend(crossings, height):
         return False
     for i in range(crossings.count):
         if count and crossings.at[count - 1] == crossings.at[i]:
@@ -316,7 +316,7 @@ cdef bint rasterize(
             if not cancel_pairs(crossings, height):
                 return False
             max_count = max(2 * crossings.count, <Py_ssize_t>MAX_CROSSINGS)
-    return ascend(crossings, height, False) and turn(crossings, height * width, to)
+    return ascend(crossings, height) and turn(crossings, height * width, to)
 
 
 # --- contours

@@ -51,5 +51,5 @@ cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) n
 cdef int64_t box_of(
     const uint32_t *runs, Py_ssize_t count, uint32_t height, double *box
 ) noexcept nogil
-cdef bint ascend(Runs *crossings, int64_t height, bint sorted) noexcept nogil
+cdef bint ascend(Runs *crossings, int64_t height) noexcept nogil
 cdef bint turn(const Runs *crossings, int64_t pixels, Runs *to) noexcept nogil

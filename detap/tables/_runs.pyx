@@ -159,11 +159,8 @@ cdef int _compare(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef bint ascend(Runs *crossings, int64_t height, bint sorted) noexcept nogil:
-    """Turn columns and rows into ascending pixels; False when out of memory.
-
-    `sorted` says that the rows of each column ascend already.
-    """
+cdef bint ascend(Runs *crossings, int64_t height) noexcept nogil:
+    """Turn columns and rows into ascending pixels; False when out of memory."""
     cdef Py_ssize_t count = crossings.count // 2, width, i, k, begin
     cdef uint32_t low = 0xFFFFFFFF, high = 0, pixel
     cdef uint32_t *behind
@@ -190,7 +187,7 @@ cdef bint ascend(Runs *crossings, int64_t height, bint sorted) noexcept nogil:
         to[behind[k]] = <uint32_t>(crossings.at[2 * i] * height + crossings.at[2 * i + 1])
         behind[k] += 1
     begin = 0
-    for k in range(0 if sorted else width):
+    for k in range(width):
         if behind[k] - begin > MANY:
             qsort(to + begin, behind[k] - begin, sizeof(uint32_t), _compare)
         else:
@@ -230,89 +227,56 @@ cdef bint turn(const Runs *crossings, int64_t pixels, Runs *to) noexcept nogil:
 # --- bitmaps
 
 
-cdef inline bint _note(
-    uint64_t differs, Py_ssize_t column, Py_ssize_t row, Runs *to
-) noexcept nogil:
-    """Note the crossings of up to eight columns, a byte each; False when out of memory."""
-    if not make_room(to, 16):
-        return False
-    while differs:
-        to.at[to.count] = <uint32_t>(column + (trailing_zeros(differs) >> 3))
-        to.at[to.count + 1] = <uint32_t>row
-        to.count += 2
-        differs &= differs - 1
-    return True
-
-
 cdef bint compare_rows(
     const uint8_t *upper, const uint8_t *lower, Py_ssize_t width, Py_ssize_t row, Runs *to
 ) noexcept nogil:
-    """Note where the columns of two rows differ; NULL is a row without a pixel."""
-    cdef Py_ssize_t column = 0
+    """Note where the columns of two rows differ, eight at a time; False when out of memory."""
+    cdef Py_ssize_t column = 0, step
     cdef uint64_t differs
-    while column + 8 <= width:
-        differs = 0
-        if upper != NULL:
-            differs = load(upper + column)
-        if lower != NULL:
-            differs ^= load(lower + column)
-        if differs and not _note(differs, column, row, to):
-            return False
-        column += 8
     while column < width:
-        differs = (upper[column] if upper != NULL else 0) ^ (lower[column] if lower != NULL else 0)
-        if differs and not _note(differs, column, row, to):
+        if column + 8 <= width:
+            step, differs = 8, load(upper + column) ^ load(lower + column)
+        else:
+            step, differs = 1, upper[column] ^ lower[column]
+        if differs and not make_room(to, 16):
             return False
-        column += 1
+        while differs:
+            to.at[to.count] = <uint32_t>(column + (trailing_zeros(differs) >> 3))
+            to.at[to.count + 1] = <uint32_t>row
+            to.count += 2
+            differs &= differs - 1
+        column += step
     return True
 
 
-cdef bint _is_flags(const uint8_t *bits, Py_ssize_t count) noexcept nogil:
-    """Return True if all bytes are 0 or 1."""
-    cdef uint8_t any = 0
-    cdef Py_ssize_t i
-    for i in range(count):
-        any |= bits[i]
-    return any < 2
+def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return the runs of bitmaps (n, H, W) of 0 and 1: where each begins (n + 1,), and all.
 
-
-def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[np.uint32]] | None:
-    """Return the runs of bitmaps (n, H, W) of at least a pixel: where each begins (n + 1,), and all.
-
-    None instead of both if a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
-    pixels at a time: wherever one differs from that above it, its column crosses the border of the mask.
+    A bitmap is read row by row, as it lies in memory: wherever a pixel differs from that above it,
+    its column crosses the border of the mask.
     """
     cdef Py_ssize_t count = bits.shape[0], height = bits.shape[1], width = bits.shape[2], i, row
-    cdef const uint8_t *at
+    cdef const uint8_t[::1] outside = np.zeros(width, np.uint8)
     cdef Runs crossings, runs
-    cdef bint done = True, flags = True
+    cdef bint done = True
     start = np.zeros(count + 1, np.int64)
     cdef int64_t[::1] begin = start
     memset(&crossings, 0, sizeof(Runs))
     memset(&runs, 0, sizeof(Runs))
     with nogil:
         for i in range(count):
-            at = &bits[i, 0, 0]
-            flags = _is_flags(at, height * width)
-            if not flags:
-                break
             crossings.count = 0
-            done = compare_rows(NULL, at, width, 0, &crossings)
-            for row in range(1, height):
-                done = done and compare_rows(at + (row - 1) * width, at + row * width, width, row, &crossings)
-            done = (
-                done and compare_rows(at + (height - 1) * width, NULL, width, height, &crossings)
-                and ascend(&crossings, height, True) and turn(&crossings, height * width, &runs)
-            )
-            if not done:
-                break
+            for row in range(height + 1):
+                done = done and compare_rows(
+                    &bits[i, row - 1, 0] if row else &outside[0],
+                    &bits[i, row, 0] if row < height else &outside[0], width, row, &crossings,
+                )
+            done = done and ascend(&crossings, height) and turn(&crossings, height * width, &runs)
             begin[i + 1] = runs.count
     free(crossings.at)
     try:
         if not done:
             raise MemoryError
-        if not flags:
-            return None
         return start, np.array(<uint32_t[: runs.count]>runs.at) if count else np.zeros(0, np.uint32)
     finally:
         free(runs.at)

@@ -100,12 +100,10 @@ class Masks(Brief):
         return cls._of(np.zeros((0, 2), np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
     @classmethod
-    def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks | None":
-        """Return the masks of bitmaps (M, H, W), as pycocotools; None if a value is not 0 or 1."""
-        encoded = _runs.encoded(bits)
-        if encoded is None:
-            return None
-        return cls._of(np.full((len(bits), 2), bits.shape[1:], np.int32), *encoded)
+    def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks":
+        """Return the masks of bitmaps (M, H, W) of 0 and 1, as pycocotools."""
+        sizes = np.full((len(bits), 2), bits.shape[1:], np.int32)
+        return cls._of(sizes, *_runs.encoded(bits))
 
     @classmethod
     def of_runs(cls, sizes: Sequence[tuple[int, int]], runs: Sequence[Any]) -> "Masks":

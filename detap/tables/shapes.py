@@ -101,10 +101,10 @@ def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
     if not 0 < height * width <= MOST_PIXELS:
         message = f"masks has bitmaps of {height} x {width} pixels"
         columns.fail(message, f"expected 1 to {MOST_PIXELS} pixels", location)
-    masks = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
-    if masks is None:
+    flags = np.ascontiguousarray(bits).view(np.uint8)
+    if flags.max() > 1:
         columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, location)
-    return masks
+    return Masks.of_bitmaps(flags)
 
 
 def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> Masks:
