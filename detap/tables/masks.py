@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,24 +171,19 @@ def _is_whole(value: Any) -> bool:
     return is_number and bool(value == value // 1)
 
 
-class SizedMasks(NamedTuple):
-    """The image (n,) and the height and width (n, 2) of each mask of a table."""
+def check_sizes(images: Sequence[int | str], *tables: tuple[str, Integers, Integers]) -> None:
+    """Raise InputError for a mask that differs in size from the first of its image.
 
-    table: str
-    image: NDArray[Any]
-    sizes: Integers
-
-
-def check_sizes(images: Sequence[int | str], tables: Sequence[SizedMasks]) -> None:
-    """Raise InputError for a mask that differs in size from the first of its image."""
-    image = np.concatenate([each.image for each in tables])
-    sizes = np.concatenate([each.sizes for each in tables])
+    Each table has a title, and the image (n,) and the height and width (n, 2) of each mask.
+    """
+    titles, of_tables, sizes_of_tables = zip(*tables, strict=True)
+    image, sizes = np.concatenate(of_tables), np.concatenate(sizes_of_tables)
     of_image = np.empty((len(images), 2), np.int32)
     of_image[image[::-1]] = sizes[::-1]  # the first one of an image is written last
     expected = of_image[image]
     for row in np.flatnonzero((sizes != expected).any(axis=1))[:1].tolist():
-        first_rows = np.cumsum([0, *(len(each.image) for each in tables)])
-        table = tables[int(np.searchsorted(first_rows, row, side="right")) - 1].table
+        ends = np.cumsum([*map(len, of_tables)])
+        table = titles[int(np.searchsorted(ends, row, side="right"))]
         message = f"mask size {sizes[row].tolist()} differs from {expected[row].tolist()} of "
         hint = "use the size of the annotated image for all its masks"
         location = f"image {images[image[row]]!r}"

@@ -27,7 +27,7 @@ from detap.tables.arguments import check_table
 from detap.tables.columns import Columns, Name, as_array, check_scores
 from detap.tables.concat import stacked
 from detap.tables.detection import Detections, Flags, GroundTruth, class_table, negative_size_notes
-from detap.tables.masks import SizedMasks, check_sizes
+from detap.tables.masks import check_sizes
 from detap.tables.npz import check_indices, decode, encode, names_of
 from detap.tables.shapes import KINDS
 from detap.text_input import join_names, suggest
@@ -211,9 +211,9 @@ class Evaluator:
             tables.append(of_truth.read(ground_truth, self.boxes, image_sizes))
             if ground_truth.get("image_sizes") is not None:
                 image_sizes = of_truth.read_sizes("image_sizes", ground_truth["image_sizes"])
-        masked = [SizedMasks(t.title, t.image, t.masks.sizes) for t in tables[::-1] if t.masks]
+        masked = [(t.title, t.image, t.masks.sizes) for t in tables[::-1] if t.masks]
         if masked:
-            check_sizes(names, masked)  # those of a given ground truth follow in `compute`
+            check_sizes(names, *masked)  # those of a given ground truth follow in `compute`
         of_images = [] if image_sizes is None else zip(names, image_sizes.tolist(), strict=True)
         self._add(names, tables, of_images)
 

@@ -10,7 +10,7 @@ from detap.core.masks import mask_pairs, pixel_counts
 from detap.errors import Note
 from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
-from detap.tables.masks import Masks, SizedMasks, check_sizes
+from detap.tables.masks import Masks, check_sizes
 
 
 class MaskShapes(Shapes):
@@ -35,10 +35,8 @@ class MaskShapes(Shapes):
         truth, detections = self.ground_truth, self.detections
         check_sizes(
             truth.images,
-            [
-                SizedMasks(truth.title, truth.image, truth_masks.sizes[gt_mask]),
-                SizedMasks(detections.title, detections.image, detection_masks.sizes[dt_mask]),
-            ],
+            (truth.title, truth.image, truth_masks.sizes[gt_mask]),
+            (detections.title, detections.image, detection_masks.sizes[dt_mask]),
         )
         of_boundaries = self.protocol.iou_type == "boundary"
         return mask_pairs(
