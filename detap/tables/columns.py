@@ -127,7 +127,10 @@ class Columns:
         """Return numbers as exact float64, which may share memory if they are not kept."""
         column = self._shaped(what, values, shape)
         if column.dtype.kind == "O":
-            self._refuse_other_kinds(what, column)
+            flat = column.ravel().tolist()
+            if not all(map(_is_number, set(map(type, flat)))):
+                wrong = np.array([not _is_number(type(v)) for v in flat]).reshape(column.shape)
+                self.refuse(what, column, wrong, "numbers" if column.ndim > 1 else "a number")
         elif column.dtype.kind not in "iuf":
             self.fail(f"{what} has dtype {column.dtype}", "expected numbers")
         try:
@@ -181,12 +184,6 @@ class Columns:
             return np.atleast_1d(np.asarray(values, dtype=dtype))
         except (TypeError, ValueError) as error:
             self.fail(f"{what}: {error}", "expected rows of equal length")
-
-    def _refuse_other_kinds(self, what: str, column: NDArray[Any]) -> None:
-        values = column.ravel().tolist()
-        if not all(map(_is_number, set(map(type, values)))):
-            wrong = np.array([not _is_number(type(v)) for v in values]).reshape(column.shape)
-            self.refuse(what, column, wrong, "numbers" if column.ndim > 1 else "a number")
 
 
 def as_array(values: Any) -> Any:

@@ -46,7 +46,6 @@ class _Masks:
     """Bitmaps, or COCO's RLE."""
 
     key = "segmentation"  # of COCO records
-    one = "mask"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
         """Return the masks of (n, H, W), or of a list of (H, W) and RLE."""
@@ -126,7 +125,6 @@ class _Keypoints:
     """Keypoints x, y, v; v of detections is ignored."""
 
     key = "keypoints"
-    one = "row"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
         """Return keypoints (n, P, 3), of detections (n, P, 2)."""
@@ -165,7 +163,6 @@ class _Polygons:
     """Quadrilaterals; their bounding boxes are the boxes."""
 
     key = "poly"
-    one = "polygon"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
         """Return polygons (n, 8) of (n, 8) or (n, 4, 2)."""
