@@ -29,6 +29,7 @@ from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.problems import check_list
+from detap.io.writing import write
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
 from detap.tables._loops import encode
@@ -48,8 +49,6 @@ from detap.tables.notes import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-
-MissingScores = Literal["none", "1", "area"]
 
 CategoryPair = tuple[int, int, int, int]
 """Index and id of an object's class, category id on the object, count in the image."""
@@ -347,11 +346,11 @@ class GroundTruth(_Table):
             If a column has a wrong length, an invalid box or an unknown name.
         """
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
-        rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
-        common = rows.fields(images, classes)
-        all_images, ids = common["images"], common["class_ids"]
+        names = images, classes
+        rows = _Rows("ground truth", (image, label), (boxes, given), box_format, names, as_is=as_is)
+        all_images, ids = rows.fields["images"], rows.fields["class_ids"]
         if area is None:
-            areas = rows.box_area.copy() if rows.own_area is None else rows.own_area
+            areas = rows.fields["box_area"].copy() if rows.own_area is None else rows.own_area
         else:
             areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "a finite number >= 0")
@@ -367,7 +366,7 @@ class GroundTruth(_Table):
             invalid = (sizes <= 0) | np.isinf(sizes)
             rows.refuse("image_sizes", sizes, invalid, "two positive numbers, or NaN if unknown")
         return cls(
-            **common,
+            **rows.fields,
             image_sizes=sizes,
             area=areas,
             **marks,
@@ -433,7 +432,7 @@ class Detections(_Table):
     score: Floats = field(default_factory=lambda: np.zeros(0))
     area: Floats | None = None
     categories: CategorySample = ()
-    missing_scores: MissingScores = "none"
+    missing_scores: Literal["none", "1", "area"] = "none"
     without_scores: bool = False
     responses: ResponseCounts | None = None
     only_known: bool = False
@@ -480,10 +479,10 @@ class Detections(_Table):
             If a column has a wrong length, or an invalid box or score.
         """
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
-        rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
+        rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is=as_is)
         none = np.full(rows.length, np.nan)
         return cls(
-            **rows.fields(None, None),
+            **rows.fields,
             score=none if score is None else rows.finite("score", score),
             without_scores=score is None,
             area=rows.own_area if boxes is None else None,
@@ -520,7 +519,7 @@ class Detections(_Table):
             "notes": [[n.code, n.message, n.count, n.severity] for n in self.notes],
             "files": [file._replace(sha256=_digest_of(file)) for file in self.files],
         }
-        npz.save(path, self.arrays(), header)
+        write(str(path), [npz.encode("detections", header, self.arrays())])
 
     @classmethod
     def load(cls, path: Path, *, limits: Limits = DEFAULT_LIMITS) -> "Detections":
@@ -649,54 +648,47 @@ class _Rows(Columns):
     def __init__(
         self,
         table: str,
-        names: tuple[ArrayLike, ArrayLike],
+        columns: tuple[ArrayLike, ArrayLike],
         geometry: tuple[ArrayLike | None, Mapping[str, Any]],
         box_format: str,
+        names: tuple[Sequence[Name] | None, Any] = (None, None),
+        *,
         as_is: bool,
     ) -> None:
-        image, label = names
         super().__init__(table)
-        self.image = self.index_names("image", image)
-        self.length = len(self.image.number)
-        self.label = self.index_names("label", label)
-        if len(self.label.number) != self.length:
+        (boxes, given), (images, classes) = geometry, names
+        of_image, of_label = map(self.index_names, ("image", "label"), columns)
+        self.length = len(of_image.number)
+        if len(of_label.number) != self.length:
             hint = f"expected (n,), n = {self.length} as in {self.names_column}"
-            self.fail(f"label has shape ({len(self.label.number)},)", hint)
+            self.fail(f"label has shape ({len(of_label.number)},)", hint)
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
-        boxes, given = geometry
         shapes.refuse_other_shapes(self, {"boxes": boxes, **given})
-        columns = shapes.read_shapes(self, given, self.length)
-        self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
+        read = shapes.read_shapes(self, given, self.length)
+        fields, self.own_area = shapes.fields_of(read), shapes.areas_of(read)
         if boxes is None:
-            if not columns:
+            if not read:
                 self.fail("no boxes", "pass boxes, masks or polygons")
-            boxes = shapes.boxes_of(self, columns)
+            boxes = shapes.boxes_of(self, read)
             if box_format == "xyxy":
                 boxes[:, 2:] += boxes[:, :2]
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
-        self.corners, self.box_area = finite_boxes(self, box, box_format)
-        self.notes = negative_size_notes(self, self.corners, self.box_area, box_format, as_is=as_is)
-        if "no_keypoints" in self.shapes:  # of ground truths: OKS needs the sizes as given
-            low = box[:, :2] if box_format == "xyxy" else 0
-            self.shapes["width_height"] = box[:, 2:] - low
-
-    def fields(
-        self, images: Sequence[Name] | None, classes: Sequence[Name] | Mapping[Name, str] | None
-    ) -> dict[str, Any]:
-        """Return the fields of both tables; by default images and classes are those of the rows."""
-        names = tuple(self.image.distinct if images is None else self.names("images", images))
-        ids, classes = class_table(self, self.label.distinct if classes is None else classes)
-        return {
-            "image": self.indices("image", self.image, names),
-            "label": self.indices("label", self.label, ids),
-            "corners": self.corners,
-            "box_area": self.box_area,
-            "images": names,
-            "classes": classes,
+        corners, box_area = finite_boxes(self, box, box_format)
+        notes = negative_size_notes(self, corners, box_area, box_format, as_is=as_is)
+        if "no_keypoints" in fields:  # of ground truths: OKS needs the sizes as given
+            fields["width_height"] = box[:, 2:] - (box[:, :2] if box_format == "xyxy" else 0)
+        all_images = tuple(of_image.distinct if images is None else self.names("images", images))
+        ids, class_names = class_table(self, of_label.distinct if classes is None else classes)
+        self.fields = fields | {
+            "image": self.indices("image", of_image, all_images),
+            "label": self.indices("label", of_label, ids),
+            "corners": corners,
+            "box_area": box_area,
+            "images": all_images,
+            "classes": class_names,
             "class_ids": ids,
-            "notes": self.notes,
-            **self.shapes,
+            "notes": notes,
         }
 
     def extra(self, name: str, values: ArrayLike) -> NDArray[Any]:

@@ -18,7 +18,6 @@ from detap.errors import InputError, Problem
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
-from detap.io.writing import write
 from detap.tables.columns import Name, check_scores
 from detap.tables.masks import MOST_PIXELS, Masks
 
@@ -26,7 +25,6 @@ Column = NDArray[Any] | Masks
 
 VERSION = 1
 _HEADER = "detap"
-_KIND = "detections"
 _UNREADABLE: tuple[type[Exception], ...] = (
     *(BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError, MemoryError),
     *(RuntimeError, NotImplementedError),
@@ -107,14 +105,9 @@ def _check_masks(masks: Masks) -> None:
         raise ValueError("a mask has invalid runs or points")
 
 
-def save(path: Path, columns: Mapping[str, Column], header: Mapping[str, Any]) -> None:
-    """Write the columns and names of detections, atomically."""
-    write(str(path), [encode(_KIND, header, columns)])
-
-
 def load(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what :func:`save` wrote, checked; KeyError, TypeError or ValueError: it is damaged."""
-    header, columns = decode(read_bytes(path, limits), _KIND, str(path), limits)
+    """Read detections, checked; KeyError, TypeError or ValueError: it is damaged."""
+    header, columns = decode(read_bytes(path, limits), "detections", str(path), limits)
     header["images"], header["class_ids"] = map(names_of, (header["images"], header["class_ids"]))
     header["classes"] = tuple(map(str, header["classes"]))
     _check(columns, header, str(path), limits)
