@@ -53,7 +53,7 @@ class AveragePrecision(Accumulated):
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
-            means = result.average_precision[0, :, spec.area].copy()
+            means: Floats = result.average_precision[0, :, spec.area].copy()
             labels = np.flatnonzero(~np.isnan(means))
             for part in np.array_split(labels, len(labels) // 1000 + 1):  # for less memory
                 precision = result._interpolated.at(spec.area, spec.thresholds, part)
@@ -74,7 +74,7 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return result._interpolated.mean(spec.area, spec.thresholds, labels)
+            return float(result._interpolated.mean(spec.area, spec.thresholds, labels))
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:
