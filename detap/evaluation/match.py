@@ -68,8 +68,11 @@ class ByScore(Matching):
     ) -> Scores:
         run = self.run
         # The match table needs the max IoU of each detection, so no pair may be skipped.
-        lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
-        pairs = run.shapes.pairs((self.detections, self.ground_truths), run.crowd, lowest)
+        if match_table is not None:
+            pairs = run.pairs
+        else:
+            lowest = min(self.protocol.search_thresholds)
+            pairs = run.shapes.pairs((self.detections, self.ground_truths), run.crowd, lowest)
         match_all = match_and_accumulate
         if run.group.any():
             match_all = partial(match_grouped, group=run.group)

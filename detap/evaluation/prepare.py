@@ -257,21 +257,6 @@ class PreparedTables:
         iou = np.zeros(len(matched_gt))
         rows = np.flatnonzero(matched_gt >= 0)
         truth, (detections, of_truth) = matched_gt[rows], self.boxes()
-        # Each ground truth and the detections that match it are an image of their own, so that no
-        # other pair is compared. Label 1 has no ground truth.
-        pairs = self.shapes.pairs(
-            (
-                detections._replace(
-                    image=np.maximum(matched_gt, 0), label=(matched_gt < 0).astype(np.int32)
-                ),
-                of_truth._replace(
-                    image=np.arange(len(of_truth.image), dtype=np.int32),
-                    label=np.zeros_like(of_truth.label),
-                ),
-            ),
-            self.crowd,
-            0.0,
-        )
         iou[rows] = (
             paired_overlaps(
                 detections.corners[rows],
@@ -281,8 +266,8 @@ class PreparedTables:
                 crowd=self.crowd[truth],
                 inclusive_pixels=self.protocol.inclusive_pixels,
             )
-            if pairs is None
-            else pairs.between(rows, truth)
+            if self.pairs is None
+            else self.pairs.between(rows, truth)
         )
         return iou
 
