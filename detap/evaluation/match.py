@@ -138,12 +138,16 @@ class Kitti(Matching):
     def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
         """Match and accumulate."""
         del match_table, curves
-        run = self.run
+        run, area, bounds = self.run, self.detections.area, self.protocol.area_bounds
+        outside = np.array([(area < low) | (area > high) for low, high in bounds])  # (A, N)
+        if self.protocol.min_height:
+            height = np.abs(self.detections.corners[:, 3] - self.detections.corners[:, 1])
+            outside |= height < _by_range(self.protocol.min_height)
         return match_kitti(
             self.detections,
             self.ground_truths,
             self._parts(),
-            self._outside_range(),
+            outside,
             images=len(run.images),
             classes=len(run.classes),
             params=match_params(self.protocol),
@@ -202,16 +206,6 @@ class Kitti(Matching):
             if maximum:
                 inside &= extra[column] <= _by_range(maximum)
         return inside
-
-    def _outside_range(self) -> Flags:
-        """Return masks of the detections outside each range, (A, N) bool."""
-        protocol, detections = self.protocol, self.detections
-        area, bounds = detections.area, protocol.area_bounds
-        outside = np.array([(area < low) | (area > high) for low, high in bounds])
-        if protocol.min_height:
-            height = np.abs(detections.corners[:, 3] - detections.corners[:, 1])
-            outside |= height < _by_range(protocol.min_height)
-        return outside
 
 
 MATCHINGS: dict[str, type[Matching]] = {"by-score": ByScore, "by-iou": ByIou, "kitti": Kitti}

@@ -127,7 +127,11 @@ class PreparedTables:
             note = Note("degenerate-detections-dropped", f"detections without width or height {by}")
             table = self._without(flat, table, note)
         if protocol.max_dets_scope == "dataset":
-            table = _within_dataset_limit(table, protocol)
+            label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
+            image = table.image if protocol.tie_break == "image" else None
+            limit = protocol.max_dets[-1]
+            assert limit is not None
+            table = _kept(table, _rank_within(label, table.score, image) < limit)
         return truth, table
 
     def _without(self, drop: Flags, table: Table, note: Note) -> Table:
@@ -331,15 +335,6 @@ def _rounded(table: Detections, protocol: Protocol) -> Detections:
         if table.polygons is not None:
             table = replace(table, polygons=_round_as_text(table.polygons, protocol.box_decimals))
     return table
-
-
-def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
-    """Return the best-scored detections of each class over all images."""
-    label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
-    image = table.image if protocol.tie_break == "image" else None
-    limit = protocol.max_dets[-1]
-    assert limit is not None
-    return _kept(table, _rank_within(label, table.score, image) < limit)
 
 
 def _rank_within(

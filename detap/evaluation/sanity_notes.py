@@ -298,7 +298,11 @@ def script_notes(result: Result) -> Iterator[Note]:
         return
     other = replace(result, protocol=plain)
     if "empty_images" in changes:
-        other = _rescored(result, plain)
+        full = (result.full or result)._run
+        run = EvaluationRun(full.ground_truth, full.detections, plain, full.threads, prepared=True)
+        if result.full is not None:
+            run = SelectedClasses(run, [run.classes.index(name) for name in result.classes])
+        other = result_of(run, plain, run.evaluate(), ())
     values = {spec.name: (result.metric(spec.name), other.metric(spec.name)) for spec in specs}
     differing = [
         f"{name} is {by_script:.4f} by the rules of the script, {value:.4f} without them"
@@ -308,12 +312,3 @@ def script_notes(result: Result) -> Iterator[Note]:
     if differing:
         options = " ".join(f"--{n.replace('_', '-')} {value}" for n, value in changes.items())
         yield Note("script-rules", f"{'; '.join(differing)} ({options})")
-
-
-def _rescored(result: Result, other: Protocol) -> Result:
-    """Return the result of another protocol, of the same classes."""
-    full = (result.full or result)._run
-    run = EvaluationRun(full.ground_truth, full.detections, other, full.threads, prepared=True)
-    if result.full is not None:
-        run = SelectedClasses(run, [run.classes.index(name) for name in result.classes])
-    return result_of(run, other, run.evaluate(), ())

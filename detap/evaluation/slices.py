@@ -23,7 +23,8 @@ def read_slices(path: str, images: Iterable[Name]) -> tuple[dict[str, list[Name]
     """Read the images of each slice."""
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
-    for image, tag in _pairs(path, name_by_text):
+    text, is_csv = decode(read_bytes(path), path), os.path.splitext(path)[1].lower() == ".csv"
+    for image, tag in _csv_pairs(path, text) if is_csv else _json_pairs(path, text, name_by_text):
         members = tags.setdefault(tag, set())
         if image is not None:
             members.add(image)
@@ -70,14 +71,6 @@ def _ordered(
     }
 
 
-def _pairs(path: str, name_by_text: Mapping[str, Name]) -> Iterator[tuple[str | None, str]]:
-    """Yield pairs of image and tag; image is None for an empty tag."""
-    text = decode(read_bytes(path), path)
-    if os.path.splitext(path)[1].lower() == ".csv":
-        return _csv_pairs(path, text)
-    return _json_pairs(path, text, name_by_text)
-
-
 def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
     rows = csv.reader(StringIO(text), strict=True)
     try:
@@ -100,6 +93,7 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
 def _json_pairs(
     path: str, text: str, name_by_text: Mapping[str, Name]
 ) -> Iterator[tuple[str | None, str]]:
+    """Yield pairs of image and tag; image is None for an empty tag."""
     try:
         record = json.loads(text, object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:

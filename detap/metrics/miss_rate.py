@@ -19,7 +19,7 @@ import numpy as np
 from detap.metrics.metric import Details, MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts, exact_fraction, per_images, whole_count
 from detap.protocols import Protocol
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Floats
 
 _ROUNDED = {
     "MR-2": (".01", ".0178", ".0316", ".0562", ".1", ".1778", ".3162", ".5623", "1"),
@@ -62,7 +62,10 @@ class MissRate(Ranked):
             points = counts.last_within(limits)
         if protocol.mr_rule == "at-most-or-last":
             # No point is within 0 false positives if the first detection is one.
-            points = np.where((limits > 0) | _begins_true(counts)[:, None], points, last)
+            drawn = counts.true_positives + counts.false_positives > 0
+            first = drawn.argmax(axis=1)[:, None]
+            begins_true = np.take_along_axis(counts.true_positives, first, axis=1) > 0
+            points = np.where((limits > 0) | begins_true, points, last)
         true_positives = np.take_along_axis(counts.true_positives, points, axis=1)
         miss: Floats = 1 - true_positives / np.maximum(counts.positives, 1)[:, None]
         return miss
@@ -127,14 +130,6 @@ class MissRateAtFppi(MissRate):
         """Compute the miss rate."""
         rates: Floats = self.miss_rates(counts, spec, protocol)[:, 0]
         return rates
-
-
-def _begins_true(counts: RankedCounts) -> Flags:
-    """Return True for the resamples whose first detection is a true positive, (B,)."""
-    drawn = counts.true_positives + counts.false_positives > 0
-    first = drawn.argmax(axis=1)[:, None]
-    begins: Flags = np.take_along_axis(counts.true_positives, first, axis=1)[:, 0] > 0
-    return begins
 
 
 def _of_power(q: int, images: int, *, least: bool = False) -> int:
