@@ -192,20 +192,15 @@ class MeanAveragePrecision(Metric):
             side: batch_columns(side, items, self.iou_type, self.box_format)
             for side, items in zip(_SIDES, (preds, target), strict=True)
         }
-        self._check(names, columns)
+        # An invalid batch is refused before it is stored.
+        images = [index if isinstance(name, tuple) else name for index, name in enumerate(names)]
+        arrays = [{k: as_array(tensor) for k, tensor in columns[side].items()} for side in _SIDES]
+        for iou_type in self.iou_type:
+            self._evaluator(iou_type, images, *arrays)
         self.image_names.append(encode_names(names))
         for side, tensors in columns.items():
             for column, tensor in tensors.items():
                 getattr(self, f"{side}_{column}").append(tensor)
-
-    def _check(self, names: Sequence[Any], columns: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Raise InputError if a batch has an invalid value, before it is stored."""
-        images = [index if isinstance(name, tuple) else name for index, name in enumerate(names)]
-        preds, target = (
-            {name: as_array(tensor) for name, tensor in columns[side].items()} for side in _SIDES
-        )
-        for iou_type in self.iou_type:
-            self._evaluator(iou_type, images, preds, target)
 
     def _image_names(self, target: Items) -> list[Any]:
         """Return the image names by `image_key`, else pairs (rank, number of processes)."""
@@ -383,7 +378,14 @@ def _protocol(
     changes: dict[str, Any] = of_masks if iou_type == "segm" else {}
     base = PRESETS["coco-keypoints" if iou_type == "keypoints" else "torchmetrics"]
     if rec_thresholds is not None:
-        changes["recall_grid"] = _recall_grid(tuple(rec_thresholds))
+        names = [name for name, grid in RECALL_GRIDS.items() if len(grid) == 101]
+        grids = [name for name in names if RECALL_GRIDS[name] == tuple(rec_thresholds)]
+        if not grids:
+            accepted = ", ".join(names)
+            raise UsageError(
+                f"rec_thresholds are not the 101 levels of a recall grid; choose from {accepted}"
+            )
+        changes["recall_grid"] = grids[0]
     if iou_thresholds is not None:
         changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_dtype": "float64"}
     if max_dets is not None:
@@ -391,15 +393,3 @@ def _protocol(
     if sigmas is not None and iou_type == "keypoints":
         changes["sigmas"] = tuple(sigmas)
     return replace(base, **changes)
-
-
-def _recall_grid(levels: tuple[float, ...]) -> str:
-    """Return the name of the recall grid of the given levels."""
-    names: list[Any] = [name for name, grid in RECALL_GRIDS.items() if len(grid) == 101]
-    grids = [name for name in names if RECALL_GRIDS[name] == levels]
-    if not grids:
-        accepted = ", ".join(names)
-        raise UsageError(
-            f"rec_thresholds are not the 101 levels of a recall grid; choose from {accepted}"
-        )
-    return str(grids[0])

@@ -44,7 +44,11 @@ class COCOeval(pycocotools.cocoeval.COCOeval):  # type: ignore[misc]
         """Collect the annotations for :meth:`accumulate`; `evalImgs` and `ious` when read."""
         p = self.params
         self.__dict__.pop("_detap_input", None)
-        if _is_overridden(self) or p.useSegm is not None or p.iouType not in _IOU_TYPES:
+        is_overridden = any(
+            name in vars(self) or getattr(type(self), name) is not getattr(COCOeval, name)
+            for name in _STEPS
+        )
+        if is_overridden or p.useSegm is not None or p.iouType not in _IOU_TYPES:
             super().evaluate()
             return
         start = time.time()
@@ -95,14 +99,6 @@ class COCOeval(pycocotools.cocoeval.COCOeval):  # type: ignore[misc]
             "scores": scores,
         }
         print(f"DONE (t={time.time() - start:0.2f}s).")
-
-
-def _is_overridden(evaluator: COCOeval) -> bool:
-    """Return True if a step of the evaluation of an image is overridden."""
-    return any(
-        name in vars(evaluator) or getattr(type(evaluator), name) is not getattr(COCOeval, name)
-        for name in _STEPS
-    )
 
 
 def _evaluate_images(evaluator: COCOeval, params: Any) -> None:

@@ -60,7 +60,10 @@ class Groups(NamedTuple):
         slices = {}
         for key, group in chosen.items():
             slices[key] = slice(len(records), len(records) + len(group))
-            records += _by_score(group) if ranked else group
+            order: Any = range(len(group))
+            if ranked:  # in the order of computeIoU and computeOks
+                order = np.argsort([-record["score"] for record in group], kind="mergesort")
+            records += [group[index] for index in order]
         counts = [each.stop - each.start for each in slices.values()]
         image, label = np.array([*slices], np.int32).reshape(-1, 2).T
         return cls(records, np.repeat(image, counts), np.repeat(label, counts), slices)
@@ -187,12 +190,6 @@ class CoreInput(NamedTuple):
             recall[:, positives == 0, area] = -1
             at_levels[:, :, positives == 0, area] = -1
         return precision, recall, at_levels
-
-
-def _by_score(group: list[Record]) -> list[Record]:
-    """Return detections by descending score, in the order of computeIoU and computeOks."""
-    order = np.argsort([-record["score"] for record in group], kind="mergesort")
-    return [group[index] for index in order]
 
 
 def _plain(names: Any) -> list[Any]:
