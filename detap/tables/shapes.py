@@ -1,11 +1,10 @@
 """Read masks, keypoints and polygons from callers, with boxes or instead of them.
 
-:data:`KINDS` has a class for each kind, by the name in readers, tables and ``Protocol.reading``.
-Each reads a column, and returns its bounding boxes x, y, width, height (N, 4), its areas (N,), None
-if those of the boxes are used, and the fields of a table that hold it.
+:data:`READERS` has a function for each kind, by the name in readers, tables and
+``Protocol.reading``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,31 +41,17 @@ _FORMS = "expected bitmaps (n, H, W), or a list of RLE {'size', 'counts'}"
 _FLAGS = "expected bool, or uint8 of 0 and 1 (e.g. masks > 0.5)"
 
 
-class _Masks:
-    """Bitmaps, or COCO's RLE."""
-
-    key = "segmentation"  # of COCO records
-
-    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
-        """Return the masks of (n, H, W), or of a list of (H, W) and RLE."""
-        if isinstance(values, Masks):
-            return values
-        values = as_array(values)
-        if _is_array(values):
-            return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
-        if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-            columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
-        parts = [_of_row(columns, value, columns.location(row)) for row, value in enumerate(values)]
-        return Masks.joined(parts) if parts else Masks.none()
-
-    def boxes(self, columns: Columns, column: Masks) -> Floats:
-        return column.measured()[1]
-
-    def areas(self, column: Masks) -> Floats:
-        return column.measured()[0]
-
-    def fields(self, column: Masks) -> dict[str, Any]:
-        return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
+def _read_masks(columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
+    """Return the masks of bitmaps (n, H, W), or of a list of (H, W) and COCO's RLE."""
+    if isinstance(values, Masks):
+        return values
+    values = as_array(values)
+    if _is_array(values):
+        return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
+    parts = [_of_row(columns, value, columns.location(row)) for row, value in enumerate(values)]
+    return Masks.joined(parts) if parts else Masks.none()
 
 
 def _is_array(values: Any) -> bool:
@@ -74,9 +59,16 @@ def _is_array(values: Any) -> bool:
 
 
 def _of_row(columns: Columns, value: Any, location: str) -> Masks:
-    """Return the mask of a row."""
+    """Return the mask of a row; `counts` of RLE is text, bytes or a list."""
     if isinstance(value, Mapping):
-        return _run_lengths(columns, value, location)
+        for key in ("size", "counts"):
+            if key not in value:
+                columns.fail(f"masks has no {key}", _FORMS, location)
+        try:
+            size, runs = read_rle(value["size"], value["counts"])
+        except FaultError as fault:
+            columns.fail(fault.message, fault.hint, location)
+        return Masks.of_runs([(size[0], size[1])], [runs])
     value = as_array(value)
     if not _is_array(value):
         columns.fail(f"masks is a {type(value).__name__}", _FORMS, location)
@@ -106,85 +98,34 @@ def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
     return Masks.of_bitmaps(flags)
 
 
-def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> Masks:
-    """Return the mask of COCO's RLE; `counts` is text, bytes or a list."""
-    for key in ("size", "counts"):
-        if key not in value:
-            columns.fail(f"masks has no {key}", _FORMS, location)
-    try:
-        size, runs = read_rle(value["size"], value["counts"])
-    except FaultError as fault:
-        columns.fail(fault.message, fault.hint, location)
-    return Masks.of_runs([(size[0], size[1])], [runs])
+# --- keypoints and polygons
 
 
-# --- keypoints
+def _read_keypoints(columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
+    """Return keypoints x, y, v (n, P, 3), of detections x, y (n, P, 2)."""
+    given = columns.array("keypoints", values)
+    of_truth = columns.table == "ground truth"
+    if not len(given):
+        return np.zeros((0, keypoint_count or 0, 3 if of_truth else 2))
+    widths = (3,) if of_truth else (3, 2)
+    fits = given.ndim == 3 and given.shape[1] and given.shape[2] in widths
+    if not fits or keypoint_count not in (None, given.shape[1]):
+        points = "P" if keypoint_count is None else keypoint_count
+        hint = f"expected ({len(given)}, {points}, 3): x, y, v"
+        columns.fail(f"keypoints has shape {given.shape}", hint, columns.whole)
+    keypoints = _coordinates(columns, "keypoints", given).reshape(given.shape)
+    return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
 
 
-class _Keypoints:
-    """Keypoints x, y, v; v of detections is ignored."""
-
-    key = "keypoints"
-
-    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
-        """Return keypoints (n, P, 3), of detections (n, P, 2)."""
-        given = columns.array("keypoints", values)
-        of_truth = columns.table == "ground truth"
-        if not len(given):
-            return np.zeros((0, keypoint_count or 0, 3 if of_truth else 2))
-        widths = (3,) if of_truth else (3, 2)
-        fits = given.ndim == 3 and given.shape[1] and given.shape[2] in widths
-        if not fits or keypoint_count not in (None, given.shape[1]):
-            points = "P" if keypoint_count is None else keypoint_count
-            hint = f"expected ({len(given)}, {points}, 3): x, y, v"
-            columns.fail(f"keypoints has shape {given.shape}", hint, columns.whole)
-        keypoints = _coordinates(columns, "keypoints", given).reshape(given.shape)
-        return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
-
-    def boxes(self, columns: Columns, column: Floats) -> Floats:
-        """Return the bounding boxes of detections; OKS needs the areas of ground truth boxes."""
-        if columns.table == "ground truth":
-            columns.fail("keypoints without boxes", "pass boxes too", columns.whole)
-        return _bounds(column[:, :, :2]) if len(column) else np.zeros((0, 4))
-
-    def areas(self, column: Floats) -> None:
-        """Return None: OKS takes the areas of the boxes."""
-
-    def fields(self, column: Floats) -> dict[str, Any]:
-        if column.shape[2] == 2:
-            return {"keypoints": column}
-        return {"keypoints": column, "no_keypoints": ~(column[:, :, 2] > 0).any(axis=1)}
-
-
-# --- polygons
-
-
-class _Polygons:
-    """Quadrilaterals; their bounding boxes are the boxes."""
-
-    key = "poly"
-
-    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
-        """Return polygons (n, 8) of (n, 8) or (n, 4, 2)."""
-        given = columns.array("polygons", values)
-        if not len(given):
-            return np.zeros((0, 8))
-        if given.shape[1:] not in ((8,), (4, 2)):
-            hint = f"expected ({len(given)}, 8) or ({len(given)}, 4, 2): four corners"
-            columns.fail(f"polygons has shape {given.shape}", hint, columns.whole)
-        return _coordinates(columns, "polygons", given)
-
-    def boxes(self, columns: Columns, column: Floats) -> Floats:
-        return _bounds(column.reshape(-1, 4, 2))
-
-    def areas(self, column: Floats) -> Floats:
-        first, second, third, fourth = np.moveaxis(column.reshape(-1, 4, 2), 1, 0)
-        twice = _cross(first, second, third) + _cross(first, third, fourth)
-        area: Floats = np.abs(twice / 2)
-        return area
-
-    def fields(self, column: Floats) -> dict[str, Any]:
-        return {"polygons": column}
+def _read_polygons(columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
+    """Return quadrilaterals (n, 8) of (n, 8) or (n, 4, 2)."""
+    given = columns.array("polygons", values)
+    if not len(given):
+        return np.zeros((0, 8))
+    if given.shape[1:] not in ((8,), (4, 2)):
+        hint = f"expected ({len(given)}, 8) or ({len(given)}, 4, 2): four corners"
+        columns.fail(f"polygons has shape {given.shape}", hint, columns.whole)
+    return _coordinates(columns, "polygons", given)
 
 
 def _cross(a: Floats, b: Floats, c: Floats) -> Floats:
@@ -194,10 +135,10 @@ def _cross(a: Floats, b: Floats, c: Floats) -> Floats:
     return area
 
 
-KINDS: Mapping[str, _Masks | _Keypoints | _Polygons] = {
-    "masks": _Masks(),
-    "keypoints": _Keypoints(),
-    "polygons": _Polygons(),
+READERS: Mapping[str, Callable[[Columns, Any, int | None], Column]] = {
+    "masks": _read_masks,
+    "keypoints": _read_keypoints,
+    "polygons": _read_polygons,
 }
 
 
@@ -212,7 +153,7 @@ def refuse_other_shapes(columns: Columns, given: Mapping[str, Any]) -> None:
 
 def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:
     """Return the column of each kind that is not None."""
-    shapes = {k: KINDS[k].read(columns, v, None) for k, v in given.items() if v is not None}
+    shapes = {k: READERS[k](columns, v, None) for k, v in given.items() if v is not None}
     for name, column in shapes.items():
         if len(column) != count:
             hint = f"expected {count}, as many as image"
@@ -221,18 +162,35 @@ def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[
 
 
 def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
-    """Return the bounding boxes x, y, width, height (N, 4) of the first kind of shapes."""
-    name, column = next(iter(shapes.items()))
-    return KINDS[name].boxes(columns, column)
+    """Return the bounding boxes x, y, width, height (N, 4) of masks, else of other shapes."""
+    if "masks" in shapes:
+        boxes: Floats = shapes["masks"].measured()[1]
+        return boxes
+    if "polygons" in shapes:
+        return _bounds(shapes["polygons"].reshape(-1, 4, 2))
+    if columns.table == "ground truth":  # OKS needs the areas of ground truth boxes
+        columns.fail("keypoints without boxes", "pass boxes too", columns.whole)
+    keypoints = shapes["keypoints"]
+    return _bounds(keypoints) if len(keypoints) else np.zeros((0, 4))
 
 
 def areas_of(shapes: Mapping[str, Column]) -> Floats | None:
-    """Return the areas (N,) of shapes; None if the boxes' areas are used."""
-    all_areas = (KINDS[name].areas(column) for name, column in shapes.items())
-    return next((areas for areas in all_areas if areas is not None), None)
+    """Return the areas (N,) of masks or polygons; None if the boxes' areas are used."""
+    if "masks" in shapes:
+        pixels: Floats = shapes["masks"].measured()[0]
+        return pixels
+    if "polygons" not in shapes:
+        return None
+    first, second, third, fourth = np.moveaxis(shapes["polygons"].reshape(-1, 4, 2), 1, 0)
+    twice = _cross(first, second, third) + _cross(first, third, fourth)
+    return np.abs(twice / 2)
 
 
 def fields_of(shapes: Mapping[str, Column]) -> dict[str, Any]:
     """Return the fields of a table that hold the shapes."""
-    each = (KINDS[name].fields(column) for name, column in shapes.items())
-    return {field: value for fields in each for field, value in fields.items()}
+    fields: dict[str, Any] = {**shapes}
+    if "masks" in shapes:
+        fields["mask"] = np.arange(len(shapes["masks"]), dtype=np.int32)
+    if "keypoints" in shapes and shapes["keypoints"].shape[2] == 3:  # of ground truths
+        fields["no_keypoints"] = ~(shapes["keypoints"][:, :, 2] > 0).any(axis=1)
+    return fields

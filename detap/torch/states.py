@@ -13,7 +13,7 @@ from torch import Tensor
 from detap.errors import InputError, Problem, UsageError
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.masks import Masks
-from detap.tables.shapes import KINDS
+from detap.tables.shapes import READERS
 
 Items = Sequence[Mapping[str, Tensor]]
 """The predictions or targets of a batch, a mapping per image."""
@@ -113,7 +113,7 @@ def _mask_columns(table: str, items: Items) -> dict[str, Tensor]:
     parts: list[Any] = [Masks.none()]
     for index, item in enumerate(items):
         columns = Columns(table, f"image {index}")
-        parts.append(KINDS["masks"].read(columns, item["masks"], None))
+        parts.append(READERS["masks"](columns, item["masks"], None))
     masks = Masks.joined(parts)
     counts, runs = np.diff(masks.run_start), masks.runs.astype(np.int64)
     return dict(zip(_MASKS, map(torch.tensor, (masks.sizes, counts, runs)), strict=True))

@@ -12,7 +12,7 @@ from detap.protocols import Protocol
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.detection import Detections, Floats, GroundTruth, finite_boxes
 from detap.tables.masks import Masks
-from detap.tables.shapes import KINDS, Column, areas_of, boxes_of, fields_of, refuse_other_shapes
+from detap.tables.shapes import READERS, Column, areas_of, boxes_of, fields_of, refuse_other_shapes
 from detap.text_input import suggest
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
@@ -92,12 +92,12 @@ class Batch(Columns):
         self, given: Mapping[str, Any], others: Sequence[str], sizes: Floats | None
     ) -> dict[str, Any]:
         """Return the shapes; raise UsageError if some are missing, or a key does not apply."""
-        accepted = ("boxes", "labels", *KINDS, *others, "image_sizes")
+        accepted = ("boxes", "labels", *READERS, *others, "image_sizes")
         for name in given:
             if name not in accepted:
                 hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
                 raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
-        parts = {name: given[name] for name in KINDS if given.get(name) is not None}
+        parts = {name: given[name] for name in READERS if given.get(name) is not None}
         protocol = self.protocol
         subject, shapes = f"protocol {protocol.name}", f"those of the {self.table}"
         for name in protocol.reading:
@@ -126,17 +126,17 @@ class Batch(Columns):
 
     def _shapes(self, name: str, parts: Any) -> Column:
         """Return the masks, keypoints or polygons of the rows."""
-        kind, keypoint_count = KINDS[name], len(self.protocol.sigmas) or None
+        reader, keypoint_count = READERS[name], len(self.protocol.sigmas) or None
 
         def read(image: Name, part: Any) -> Column:
             nonlocal keypoint_count
-            column: Any = kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
+            column = reader(Columns(self.table, f"image {image!r}"), part, keypoint_count)
             if name == "keypoints" and len(column):
                 keypoint_count = column.shape[1]
             return column
 
         columns = [column for column in self._each(name, parts, read) if len(column)]
-        columns = columns or [kind.read(self, [], keypoint_count)]
+        columns = columns or [reader(self, [], keypoint_count)]
         return Masks.joined(columns) if name == "masks" else np.concatenate(columns)
 
     def _finite(self, name: str, parts: Any, *width: int) -> Floats:

@@ -29,7 +29,6 @@ from detap.tables.concat import stacked
 from detap.tables.detection import Detections, Flags, GroundTruth, class_table, negative_size_notes
 from detap.tables.masks import check_sizes
 from detap.tables.npz import check_indices, decode, encode, names_of
-from detap.tables.shapes import KINDS
 from detap.text_input import join_names, suggest
 
 Update = dict[str, Any]  # tables by their title
@@ -37,6 +36,7 @@ Classes = tuple[tuple[Name, ...], tuple[str, ...]]  # ids and names
 
 _LOCK = Lock()  # of all evaluators: one in each would keep them from being copied
 _KIND = "updates"
+_RECORD_KEYS = {"masks": "segmentation", "keypoints": "keypoints"}
 
 
 class Evaluator:
@@ -238,7 +238,7 @@ class Evaluator:
         if self.boxes != "xywh":
             raise UsageError("records have xywh boxes; the evaluator requires boxes='xywh'")
         names, records = Columns("detections").names("image_ids", as_array(image_ids)), [*records]
-        shapes = {name: KINDS[name].key for name in self.protocol.reading}
+        shapes = {name: _RECORD_KEYS[name] for name in self.protocol.reading}
         keys = {"labels": "category_id", "boxes": "bbox", **shapes, "scores": "score"}
         for name in ("boxes", "scores") if shapes else ("scores",):  # all may lack them
             if not any(record.get(keys[name]) is not None for record in records):
