@@ -11,11 +11,12 @@ The pass goes up from the lowest hit: the envelope is a running maximum, and no 
 Counts are summed down the ranking first, then subtracted row by row.
 """
 
-from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
-from detap.core._ordering cimport group_rows
+import numpy as np
+
 from detap.tables._words cimport ones, trailing_zeros
 
 
@@ -112,26 +113,23 @@ WIDTH: int = LANES
 """Resamples per pass."""
 
 
-cdef struct Event:
-    int32_t image
-    uint8_t max_dets_index
-    uint64_t tp
-    uint64_t fp
+cdef enum:
+    MAX_THRESHOLDS = 64
 
 
 cdef struct Lanes:
-    int32_t* common_fp        # (LANES,) false positives at every threshold
-    int32_t* positives        # (LANES,)
-    int32_t* recall_tp        # (recall metrics, LANES)
-    int32_t* tp_counts        # (thresholds, LANES)
-    int32_t* fp_counts        # (thresholds, LANES) without common_fp
-    int32_t* reached          # (thresholds, LANES) recall levels
-    double* envelope
-    double* area
-    uint8_t* bytes            # (LANES,) partial sum of common_fp
-    uint8_t* table            # weight of the levels reached by each number of hits, lane by lane
+    int32_t common_fp[LANES]                    # false positives at every threshold
+    int32_t positives[LANES]
+    int32_t tp_counts[MAX_THRESHOLDS * LANES]
+    int32_t fp_counts[MAX_THRESHOLDS * LANES]   # without common_fp
+    int32_t reached[MAX_THRESHOLDS * LANES]     # recall levels
+    double envelope[MAX_THRESHOLDS * LANES]
+    double area[MAX_THRESHOLDS * LANES]
+    uint8_t bytes[LANES]                        # partial sum of common_fp
+    int32_t* recall_tp                          # (recall metrics, LANES)
+    uint8_t* table              # weight of the levels reached by each number of hits, lane by lane
     Py_ssize_t table_capacity
-    const uint8_t** rows      # (LANES,) into `table`
+    const uint8_t* rows[LANES]                  # into `table`
 
 
 cdef class Resampler:
@@ -141,151 +139,63 @@ cdef class Resampler:
     cdef const double[::1] targets
     cdef bint trapezoid
     cdef double precision_eps
-    cdef Py_ssize_t classes, thresholds, precisions, recalls, max_byte_rows
+    cdef Py_ssize_t classes, precisions, recalls, thresholds, max_byte_rows
+    cdef uint64_t all_thresholds
     cdef const uint64_t[::1] precision_bits, recall_bits
     cdef const uint8_t[::1] recall_max_dets
     cdef double[:, :, ::1] precision_out, recall_out
-    cdef Event* events
-    cdef int32_t* event_start
-    cdef int32_t* truth_start
-    cdef int32_t* truth_image
-    cdef int32_t* queue
+    # Counted detections: those of class k are ``event_start[k] : event_end[k]``, by rank.
+    cdef const int64_t[::1] event_start, event_end
+    cdef const int32_t[::1] image
+    cdef const uint8_t[::1] max_dets_index
+    cdef const uint64_t[::1] tp, fp
+    cdef const int64_t[::1] truth_start
+    cdef const int32_t[::1] truth_image        # by class
+    cdef const int64_t[::1] queue              # classes, the largest first
     cdef Py_ssize_t next_job
     cdef bint failed
 
     def __init__(
-        self, *, image: NDArray[np.int32], start: NDArray[np.int32],
-        max_dets_index: NDArray[np.uint8], tp: NDArray[np.uint64], ignored: NDArray[np.uint64],
-        truth_image: NDArray[np.int32], truth_label: NDArray[np.int32],
+        self, *, event_start: NDArray[np.int64], event_end: NDArray[np.int64],
+        image: NDArray[np.int32], max_dets_index: NDArray[np.uint8], tp: NDArray[np.uint64],
+        fp: NDArray[np.uint64], truth_start: NDArray[np.int64], truth_image: NDArray[np.int32],
         weights: NDArray[np.uint8], max_weight: int, thresholds: int,
         targets: NDArray[np.float64], trapezoid: bool, precision_eps: float,
         precision_bits: NDArray[np.uint64], recall_bits: NDArray[np.uint64],
         recall_max_dets: NDArray[np.uint8], precision_out: NDArray[np.float64],
         recall_out: NDArray[np.float64],
     ):
+        self.event_start, self.event_end, self.image = event_start, event_end, image
+        self.max_dets_index, self.tp, self.fp = max_dets_index, tp, fp
+        self.truth_start, self.truth_image = truth_start, truth_image
         self.weights, self.targets = weights, targets
         self.trapezoid, self.precision_eps = trapezoid, precision_eps
-        self.thresholds = thresholds
-        self.classes = len(start) - 1
+        self.thresholds, self.classes = thresholds, len(event_start)
+        self.all_thresholds = (~<uint64_t>0) >> (64 - self.thresholds)
+        self.queue = np.argsort(event_start - event_end, kind="stable")
         self.precision_bits, self.recall_bits = precision_bits, recall_bits
         self.recall_max_dets = recall_max_dets
         self.precisions, self.recalls = len(precision_bits), len(recall_bits)
         self.precision_out, self.recall_out = precision_out, recall_out
         # Rows of weights that fit into a sum of bytes.
         self.max_byte_rows = 255 // max(max_weight, 1)
-        self.next_job = 0
-        self.failed = False
-        self._build_events(image, start, max_dets_index, tp, ignored)
-        self._group_truths(truth_image, truth_label)
-
-    def __dealloc__(self):
-        free(self.events)
-        free(self.event_start)
-        free(self.truth_start)
-        free(self.truth_image)
-        free(self.queue)
-
-    cdef _build_events(
-        self, const int32_t[::1] image, const int32_t[::1] start, const uint8_t[::1] max_dets_index,
-        const uint64_t[::1] tp, const uint64_t[::1] ignored,
-    ):
-        """Store the counted detections of each class, down to its last true positive."""
-        cdef Py_ssize_t k, i, last
-        cdef Py_ssize_t count = 0
-        cdef uint64_t fp
-        cdef uint64_t all_thresholds = (~<uint64_t>0) >> (64 - self.thresholds)
-        self.events = <Event*>malloc((start[self.classes] + 1) * sizeof(Event))
-        self.event_start = <int32_t*>malloc((self.classes + 1) * sizeof(int32_t))
-        if self.events == NULL or self.event_start == NULL:
-            raise MemoryError()
-        with nogil:
-            for k in range(self.classes):
-                self.event_start[k] = <int32_t>count
-                last = count
-                for i in range(start[k], start[k + 1]):
-                    fp = all_thresholds & ~(tp[i] | ignored[i])
-                    if tp[i] == 0 and fp == 0:
-                        continue
-                    self.events[count].image = image[i]
-                    self.events[count].max_dets_index = max_dets_index[i]
-                    self.events[count].tp = tp[i]
-                    self.events[count].fp = fp
-                    count += 1
-                    if tp[i]:
-                        last = count
-                count = last
-            self.event_start[self.classes] = <int32_t>count
-        work = sorted(
-            range(self.classes),
-            key=lambda c: self.event_start[c] - self.event_start[c + 1],
-        )
-        self.queue = <int32_t*>malloc((self.classes + 1) * sizeof(int32_t))
-        if self.queue == NULL:
-            raise MemoryError()
-        for k in range(self.classes):
-            self.queue[k] = work[k]
-
-    cdef _group_truths(self, const int32_t[::1] image, const int32_t[::1] label):
-        cdef Py_ssize_t g = label.shape[0]
-        cdef Py_ssize_t i
-        self.truth_start = <int32_t*>malloc((self.classes + 1) * sizeof(int32_t))
-        self.truth_image = <int32_t*>malloc((g + 1) * sizeof(int32_t))
-        if self.truth_start == NULL or self.truth_image == NULL:
-            raise MemoryError()
-        with nogil:
-            group_rows(
-                &label[0] if g else NULL, g, self.classes, self.truth_start, self.truth_image
-            )
-            for i in range(g):
-                self.truth_image[i] = image[self.truth_image[i]]
 
     def work(self) -> None:
         """Resample classes, LANES resamples at a time, until none is left."""
-        cdef Lanes lanes
+        cdef uint8_t[::1] memory = np.zeros(sizeof(Lanes), np.uint8)
+        cdef int32_t[:, ::1] recall_tp = np.empty((self.recalls + 1, LANES), np.int32)
+        cdef Lanes* s = <Lanes*>&memory[0]
         cdef Py_ssize_t job, blocks = self.weights.shape[0]
-        cdef bint ready = self._prepare(&lanes)
-        while ready and not self.failed and self.next_job < self.classes * blocks:
+        s.recall_tp = &recall_tp[0, 0]
+        while not self.failed and self.next_job < self.classes * blocks:
             job = self.next_job  # with the GIL: each is taken once
             self.next_job += 1
             with nogil:
-                ready = self._resample(self.queue[job // blocks], job % blocks, &lanes)
-        self._release(&lanes)
-        if not ready:
-            self.failed = True
+                if not self._resample(self.queue[job // blocks], job % blocks, s):
+                    self.failed = True
+        free(s.table)
         if self.failed:
             raise MemoryError()
-
-    cdef bint _prepare(self, Lanes* s) noexcept nogil:
-        cdef Py_ssize_t size = (self.thresholds + 1) * LANES
-        memset(s, 0, sizeof(Lanes))
-        s.common_fp = <int32_t*>malloc(LANES * sizeof(int32_t))
-        s.positives = <int32_t*>malloc(LANES * sizeof(int32_t))
-        s.recall_tp = <int32_t*>malloc((self.recalls + 1) * LANES * sizeof(int32_t))
-        s.tp_counts = <int32_t*>malloc(size * sizeof(int32_t))
-        s.fp_counts = <int32_t*>malloc(size * sizeof(int32_t))
-        s.reached = <int32_t*>malloc(size * sizeof(int32_t))
-        s.envelope = <double*>malloc(size * sizeof(double))
-        s.area = <double*>malloc(size * sizeof(double))
-        s.bytes = <uint8_t*>calloc(LANES, 1)
-        s.rows = <const uint8_t**>malloc(LANES * sizeof(uint8_t*))
-        return (
-            s.common_fp != NULL and s.positives != NULL and s.recall_tp != NULL
-            and s.tp_counts != NULL and s.fp_counts != NULL and s.reached != NULL
-            and s.envelope != NULL and s.area != NULL and s.bytes != NULL and s.rows != NULL
-        )
-
-    cdef void _release(self, Lanes* s) noexcept nogil:
-        free(s.common_fp)
-        free(s.positives)
-        free(s.recall_tp)
-        free(s.tp_counts)
-        free(s.fp_counts)
-        free(s.reached)
-        free(s.envelope)
-        free(s.area)
-        free(s.bytes)
-        free(s.table)
-        free(s.rows)
 
     cdef bint _resample(self, Py_ssize_t k, Py_ssize_t block, Lanes* s) noexcept nogil:
         cdef Py_ssize_t i
@@ -306,17 +216,15 @@ cdef class Resampler:
         cdef Py_ssize_t size = self.thresholds * LANES
         cdef Py_ssize_t i, r
         cdef Py_ssize_t rows = 0
-        cdef const Event* event
         cdef const uint8_t* w
         cdef uint64_t bits
         memset(s.common_fp, 0, LANES * sizeof(int32_t))
         memset(s.recall_tp, 0, self.recalls * LANES * sizeof(int32_t))
         memset(s.tp_counts, 0, size * sizeof(int32_t))
         memset(s.fp_counts, 0, size * sizeof(int32_t))
-        for i in range(self.event_start[k], self.event_start[k + 1]):
-            event = &self.events[i]
-            w = weights + <Py_ssize_t>event.image * LANES
-            if self._is_common_fp(event):
+        for i in range(self.event_start[k], self.event_end[k]):
+            w = weights + <Py_ssize_t>self.image[i] * LANES
+            if self.fp[i] == self.all_thresholds:
                 detap_add_bytes(s.bytes, w)
                 rows += 1
                 if rows == self.max_byte_rows:
@@ -324,23 +232,20 @@ cdef class Resampler:
                     rows = 0
                 continue
             for r in range(self.recalls):
-                bits = event.tp & self.recall_bits[r]
-                if bits and event.max_dets_index <= self.recall_max_dets[r]:
+                bits = self.tp[i] & self.recall_bits[r]
+                if bits and self.max_dets_index[i] <= self.recall_max_dets[r]:
                     detap_add(s.recall_tp + r * LANES, w, ones(bits))
             if self.precisions == 0:
                 continue
-            bits = event.tp
+            bits = self.tp[i]
             while bits:
                 detap_add(s.tp_counts + trailing_zeros(bits) * LANES, w, 1)
                 bits &= bits - 1
-            bits = event.fp
+            bits = self.fp[i]
             while bits:
                 detap_add(s.fp_counts + trailing_zeros(bits) * LANES, w, 1)
                 bits &= bits - 1
         detap_flush_bytes(s.common_fp, s.bytes, 1)
-
-    cdef inline bint _is_common_fp(self, const Event* event) noexcept nogil:
-        return event.fp == (~<uint64_t>0) >> (64 - self.thresholds)
 
     cdef bint _tabulate_levels(self, Lanes* s) noexcept nogil:
         """Write the weight of the recall levels that each number of hits reaches, per lane."""
@@ -398,9 +303,7 @@ cdef class Resampler:
         cdef Py_ssize_t size = self.thresholds * LANES
         cdef Py_ssize_t i, l, t, lane
         cdef Py_ssize_t rows = 0
-        cdef uint64_t all_thresholds = (~<uint64_t>0) >> (64 - self.thresholds)
-        cdef uint64_t changed = all_thresholds
-        cdef const Event* event
+        cdef uint64_t changed = self.all_thresholds
         cdef const uint8_t* w
         cdef uint64_t bits
         memset(s.envelope, 0, size * sizeof(double))
@@ -410,11 +313,10 @@ cdef class Resampler:
                 s.reached[t * LANES + l] = s.tp_counts[t * LANES + l]
                 if self.targets.shape[0]:
                     s.reached[t * LANES + l] = s.rows[l][s.tp_counts[t * LANES + l]]
-        for i in range(self.event_start[k + 1] - 1, self.event_start[k] - 1, -1):
-            event = &self.events[i]
-            w = weights + <Py_ssize_t>event.image * LANES
-            if self._is_common_fp(event):
-                changed = all_thresholds
+        for i in range(self.event_end[k] - 1, self.event_start[k] - 1, -1):
+            w = weights + <Py_ssize_t>self.image[i] * LANES
+            if self.fp[i] == self.all_thresholds:
+                changed = self.all_thresholds
                 detap_add_bytes(s.bytes, w)
                 rows += 1
                 if rows == self.max_byte_rows:
@@ -424,7 +326,7 @@ cdef class Resampler:
             if rows:
                 detap_flush_bytes(s.common_fp, s.bytes, -1)
                 rows = 0
-            bits = event.tp
+            bits = self.tp[i]
             while bits:
                 t = trailing_zeros(bits)
                 lane = t * LANES
@@ -436,9 +338,9 @@ cdef class Resampler:
                     )
                 detap_add(s.tp_counts + lane, w, -1)
                 bits &= bits - 1
-            changed &= ~event.tp
-            changed |= event.fp
-            bits = event.fp
+            changed &= ~self.tp[i]
+            changed |= self.fp[i]
+            bits = self.fp[i]
             while bits:
                 detap_add(s.fp_counts + trailing_zeros(bits) * LANES, w, -1)
                 bits &= bits - 1

@@ -159,7 +159,6 @@ def _sums(
 ) -> list[Floats]:
     """Return the sum over thresholds of metrics of one area range, (K, B) float64 each."""
     match_table, weights = inputs
-    ranking, positive = match_table.ranking, match_table.positive[area]
     shape = (match_table.classes, weights.columns)
     precisions = [metric for metric in metrics if metric.precision]
     recalls = [metric for metric in metrics if not metric.precision]
@@ -167,14 +166,27 @@ def _sums(
     recall_out = np.full((len(recalls), *shape), np.nan)
     # Protocols have at most 64 thresholds, which fit into uint64.
     used_thresholds = sorted({t for metric in metrics for t in metric.thresholds})
+    start, rows = match_table.ranking
+    tp = _select_bits(match_table.true_positive[area].take(rows), used_thresholds)
+    ignored = _select_bits(match_table.ignored[area].take(rows), used_thresholds)
+    fp = ~(tp | ignored) & np.uint64(2 ** len(used_thresholds) - 1)
+    counted = np.flatnonzero(tp | fp)
+    start, rows, tp, fp = np.searchsorted(counted, start), rows[counted], tp[counted], fp[counted]
+    # Nothing below the last true positive of a class affects its metrics.
+    hits = np.flatnonzero(tp)
+    end = np.append(0, hits + 1)[np.searchsorted(hits, start[1:])]
+    positive = np.flatnonzero(match_table.positive[area])
+    positive = positive[np.argsort(match_table.truth_label[positive], kind="stable")]
+    classes = np.arange(match_table.classes + 1)
     resampler = _resampling.Resampler(
-        image=match_table.image.take(ranking.rows),
-        start=ranking.start,
-        max_dets_index=match_table.max_dets_index.take(ranking.rows),
-        tp=_select_bits(match_table.true_positive[area].take(ranking.rows), used_thresholds),
-        ignored=_select_bits(match_table.ignored[area].take(ranking.rows), used_thresholds),
+        event_start=start[:-1],
+        event_end=np.maximum(start[:-1], end),
+        image=match_table.image[rows],
+        max_dets_index=match_table.max_dets_index[rows],
+        tp=tp,
+        fp=fp,
+        truth_start=np.searchsorted(match_table.truth_label[positive], classes),
         truth_image=match_table.truth_image[positive],
-        truth_label=match_table.truth_label[positive],
         weights=weights.blocks,
         max_weight=weights.max_weight,
         thresholds=len(used_thresholds),
