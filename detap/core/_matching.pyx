@@ -14,7 +14,6 @@ one by one; the result does not depend on their number. See matching.py.
 
 from cython cimport final
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -93,15 +92,45 @@ cdef Bits bits_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
 # --- accumulation
 
 
-cdef struct Counters:
+cdef struct Truth:
+    double corners[4]
+    double overlap_area
+    int32_t row
+    bint crowd                # matches any number of detections
+    bint unmatchable          # its matches are not true positives
+
+
+cdef struct Candidate:
+    double similarity
+    uint64_t reached          # thresholds, as bits
+    int32_t truth             # index into Scratch.truths
+
+
+cdef struct Scratch:
     int32_t* dt_counts        # (M, A) detections so far
     int32_t* tp_counts        # (M, A, T) true positives so far
     int32_t* not_fp_counts    # (M, A, T) detections that are not false positives
     int32_t* hits             # (M', A, T, max_hits) for max dets with precision; see _curves.pyx
-    Py_ssize_t hits_capacity
     double* envelope
     double* terms             # also the interpolated values at the levels
-    Py_ssize_t terms_capacity
+    # Of matching:
+    Keyed* ranked
+    Keyed* spare
+    int32_t* image_rank       # per image: detections of the class so far
+    int32_t* truth_begin      # per image: first of its ground truths in `truths`
+    int32_t* truth_count      # per image
+    Truth* truths             # of the class, image by image
+    uint64_t* matched         # per ground truth and area range: thresholds as bits
+    uint8_t* ignored          # per ground truth and area range
+    Candidate* candidates     # ground truths that the detection reaches, best first
+
+
+cdef void* allocate(list arrays, Py_ssize_t size) except NULL:
+    """Return memory of 0 that lives as long as the arrays."""
+    array = np.zeros(size + 1, np.uint8)
+    cdef uint8_t[::1] memory = array
+    arrays.append(array)
+    return &memory[0]
 
 
 def largest_first(sizes: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -120,7 +149,8 @@ cdef class Accumulator:
     cdef double precision_eps
     cdef const int32_t[::1] queue   # classes, the largest first, to balance the threads
     cdef Py_ssize_t next_job
-    cdef bint failed
+    cdef const int64_t[::1] max_hits        # of each class
+    cdef Py_ssize_t images, max_rows, max_truths    # 0 without matching
     # Outputs, as in accumulate.Scores.
     cdef double[:, :, :, ::1] precision
     cdef const int64_t[::1] start_slot
@@ -142,80 +172,43 @@ cdef class Accumulator:
         self.average, self.recall = scores.average, scores.recall
         self.positives, self.counts = scores.positives, scores.counts
         self.K = self.counts.shape[1]
-        self.next_job = 0
-        self.failed = False
 
     def work(self) -> None:
         """Process classes until none is left; may run in several threads."""
-        cdef Py_ssize_t job
-        cdef void* scratch = self.prepare()
-        cdef bint ready = scratch != NULL
-        while ready and not self.failed and self.next_job < self.queue.shape[0]:
+        cdef Scratch s
+        cdef Py_ssize_t job, hits = np.max(self.max_hits, initial=0), g = self.max_truths
+        cdef Py_ssize_t size = self.M * self.A * self.T * sizeof(int32_t)
+        cdef Py_ssize_t curve = max(hits, self.R) + 1
+        arrays = []
+        s.dt_counts = <int32_t*>allocate(arrays, size)
+        s.tp_counts = <int32_t*>allocate(arrays, size)
+        s.not_fp_counts = <int32_t*>allocate(arrays, size)
+        s.hits = <int32_t*>allocate(arrays, size // self.M * (self.M - self.first_max_dets) * hits)
+        s.envelope = <double*>allocate(arrays, curve * sizeof(double))
+        s.terms = <double*>allocate(arrays, curve * sizeof(double))
+        s.ranked = <Keyed*>allocate(arrays, self.max_rows * sizeof(Keyed))
+        s.spare = <Keyed*>allocate(arrays, self.max_rows * sizeof(Keyed))
+        s.image_rank = <int32_t*>allocate(arrays, self.images * sizeof(int32_t))
+        s.truth_begin = <int32_t*>allocate(arrays, self.images * sizeof(int32_t))
+        s.truth_count = <int32_t*>allocate(arrays, self.images * sizeof(int32_t))
+        s.truths = <Truth*>allocate(arrays, g * sizeof(Truth))
+        s.matched = <uint64_t*>allocate(arrays, g * self.A * sizeof(uint64_t))
+        s.ignored = <uint8_t*>allocate(arrays, g * self.A)
+        s.candidates = <Candidate*>allocate(arrays, g * sizeof(Candidate))
+        while self.next_job < self.queue.shape[0]:
             job = self.next_job  # with the GIL: each class is taken once
             self.next_job += 1
             with nogil:
-                ready = self.run(self.queue[job], scratch)
-        self.release(scratch)
-        if not ready:
-            self.failed = True
-        if self.failed:
-            raise MemoryError()
+                memset(s.dt_counts, 0, size)
+                memset(s.tp_counts, 0, size)
+                memset(s.not_fp_counts, 0, size)
+                self.run(self.queue[job], self.max_hits[self.queue[job]], &s)
 
-    cdef void* prepare(self) noexcept nogil:
-        """Allocate the buffers of a thread; NULL if out of memory."""
-        cdef Counters* s = <Counters*>calloc(1, sizeof(Counters))
-        if s != NULL and not self.allocate_counters(s):
-            self.release(s)
-            return NULL
-        return s
-
-    cdef void release(self, void* scratch) noexcept nogil:
-        if scratch != NULL:
-            self.free_counters(<Counters*>scratch)
-            free(scratch)
-
-    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
-        """Scan a class's ranking and write its scores; False if out of memory."""
-        return False
-
-    cdef bint allocate_counters(self, Counters* s) noexcept nogil:
-        cdef Py_ssize_t size = self.M * self.A * self.T
-        memset(s, 0, sizeof(Counters))
-        s.dt_counts = <int32_t*>malloc(size * sizeof(int32_t))
-        s.tp_counts = <int32_t*>malloc(size * sizeof(int32_t))
-        s.not_fp_counts = <int32_t*>malloc(size * sizeof(int32_t))
-        return s.dt_counts != NULL and s.tp_counts != NULL and s.not_fp_counts != NULL
-
-    cdef void free_counters(self, Counters* s) noexcept nogil:
-        free(s.dt_counts)
-        free(s.tp_counts)
-        free(s.not_fp_counts)
-        free(s.hits)
-        free(s.envelope)
-        free(s.terms)
-
-    cdef bint reset(self, Py_ssize_t max_hits, Counters* s) noexcept nogil:
-        """Clear the counters and reserve `max_hits` hits per threshold."""
-        cdef Py_ssize_t size = self.M * self.A * self.T
-        cdef Py_ssize_t capacity = (self.M - self.first_max_dets) * self.A * self.T * max_hits + 1
-        cdef Py_ssize_t terms = max(max_hits, self.R) + 1
-        memset(s.dt_counts, 0, size * sizeof(int32_t))
-        memset(s.tp_counts, 0, size * sizeof(int32_t))
-        memset(s.not_fp_counts, 0, size * sizeof(int32_t))
-        if capacity > s.hits_capacity:
-            free(s.hits)
-            s.hits = <int32_t*>malloc(capacity * sizeof(int32_t))
-            s.hits_capacity = capacity if s.hits != NULL else 0
-        if terms > s.terms_capacity:
-            free(s.envelope)
-            free(s.terms)
-            s.envelope = <double*>malloc(terms * sizeof(double))
-            s.terms = <double*>malloc(terms * sizeof(double))
-            s.terms_capacity = terms if s.envelope != NULL and s.terms != NULL else 0
-        return s.hits_capacity > 0 and s.terms_capacity > 0
+    cdef void run(self, Py_ssize_t k, Py_ssize_t max_hits, Scratch* s) noexcept nogil:
+        """Scan a class's ranking and write its scores."""
 
     cdef void record_hits(
-        self, Py_ssize_t a, uint64_t tp, Py_ssize_t first_m, Py_ssize_t max_hits, Counters* s
+        self, Py_ssize_t a, uint64_t tp, Py_ssize_t first_m, Py_ssize_t max_hits, Scratch* s
     ) noexcept nogil:
         """Record a hit at the thresholds `tp`: the false positives above it."""
         cdef Py_ssize_t m, t, m_a
@@ -242,7 +235,7 @@ cdef class Accumulator:
                 bits &= bits - 1
 
     cdef void count_not_fp(
-        self, Py_ssize_t a, uint64_t not_fp, Py_ssize_t first_m, Counters* s
+        self, Py_ssize_t a, uint64_t not_fp, Py_ssize_t first_m, Scratch* s
     ) noexcept nogil:
         """Count a detection at thresholds where it is not a false positive."""
         cdef Py_ssize_t m
@@ -256,7 +249,7 @@ cdef class Accumulator:
                 bits &= bits - 1
 
     cdef void write_counts(
-        self, Py_ssize_t k, int64_t within, int64_t duplicates, const Counters* s
+        self, Py_ssize_t k, int64_t within, int64_t duplicates, const Scratch* s
     ) noexcept nogil:
         cdef Py_ssize_t last = (self.M - 1) * self.A
         cdef Py_ssize_t m_a_t = last * self.T
@@ -266,14 +259,14 @@ cdef class Accumulator:
         self.counts[5, k] = duplicates
         self.counts[6, k] = within
 
-    cdef void write_curves(self, Py_ssize_t k, Py_ssize_t max_hits, Counters* s) noexcept nogil:
+    cdef void write_curves(self, Py_ssize_t k, Py_ssize_t max_hits, Scratch* s) noexcept nogil:
         cdef Py_ssize_t a, t
         for a in range(self.A):
             for t in range(self.T):
                 self._write_curve(k, a, t, max_hits, s)
 
     cdef void _write_curve(
-        self, Py_ssize_t k, Py_ssize_t a, Py_ssize_t t, Py_ssize_t max_hits, Counters* s
+        self, Py_ssize_t k, Py_ssize_t a, Py_ssize_t t, Py_ssize_t max_hits, Scratch* s
     ) noexcept nogil:
         cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
         cdef Py_ssize_t first_max_dets = self.first_max_dets
@@ -325,15 +318,14 @@ cdef class TableAccumulator(Accumulator):
         self.ignored_bytes = match_table.ignored.view(np.uint8)
         self.true_positive = bits_of(self.true_positive_bytes, len(match_table))
         self.ignored = bits_of(self.ignored_bytes, len(match_table))
+        hits = np.flatnonzero(np.bitwise_or.reduce(match_table.true_positive, axis=0))
+        self.max_hits = np.bincount(match_table.label[hits], minlength=self.K)
         self.queue = largest_first(np.diff(self.start))
 
-    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
-        cdef Counters* s = <Counters*>scratch
-        cdef Py_ssize_t i, a, m, row, max_hits = self._count_hits(k)
+    cdef void run(self, Py_ssize_t k, Py_ssize_t max_hits, Scratch* s) noexcept nogil:
+        cdef Py_ssize_t i, a, m, row
         cdef uint64_t tp, not_fp
         cdef int64_t duplicates = 0
-        if not self.reset(max_hits, s):
-            return False
         for i in range(self.start[k], self.start[k + 1]):
             row = self.ranked[i]
             duplicates += self.duplicate[row]
@@ -350,47 +342,9 @@ cdef class TableAccumulator(Accumulator):
                     s.dt_counts[m * self.A + a] += 1
         self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)
         self.write_curves(k, max_hits, s)
-        return True
-
-    cdef Py_ssize_t _count_hits(self, Py_ssize_t k) noexcept nogil:
-        """Count the detections that are a true positive anywhere."""
-        cdef Py_ssize_t i, a, count = 0
-        for i in range(self.start[k], self.start[k + 1]):
-            for a in range(self.A):
-                if get_bits(&self.true_positive, a, self.ranked[i]):
-                    count += 1
-                    break
-        return count
 
 
 # --- matching
-
-
-cdef struct Truth:
-    double corners[4]
-    double overlap_area
-    int32_t row
-    bint crowd                # matches any number of detections
-    bint unmatchable          # its matches are not true positives
-
-
-cdef struct Candidate:
-    double similarity
-    uint64_t reached          # thresholds, as bits
-    int32_t truth             # index into Scratch.truths
-
-
-cdef struct Scratch:
-    Counters counters
-    Keyed* ranked
-    Keyed* spare
-    int32_t* image_rank       # per image: detections of the class so far
-    int32_t* truth_begin      # per image: first of its ground truths in `truths`
-    int32_t* truth_count      # per image
-    Truth* truths             # of the class, image by image
-    uint64_t* matched         # per ground truth and area range: thresholds as bits
-    uint8_t* ignored          # per ground truth and area range
-    Candidate* candidates     # ground truths that the detection reaches, best first
 
 
 cdef inline Py_ssize_t insert_candidate(
@@ -419,7 +373,6 @@ cdef class Matcher(Accumulator):
     cdef const double[::1] dt_score, dt_overlap_area, dt_area, gt_overlap_area, gt_area
     cdef const double[:, ::1] dt_corners, gt_corners
     cdef const uint8_t[::1] gt_ignored, gt_crowd, gt_unmatchable
-    cdef Py_ssize_t images
     # Precomputed pairs (P); boxes are compared if there are none.
     cdef bint paired
     cdef const int64_t[::1] pair_start
@@ -494,65 +447,16 @@ cdef class Matcher(Accumulator):
             group_rows(
                 &self.gt_label[0] if g else NULL, g, self.K, &self.gt_start[0], &self.gt_order[0]
             )
-        self.queue = largest_first(np.diff(self.dt_start) + np.diff(self.gt_start))
+        dt_counts, gt_counts = np.diff(self.dt_start), np.diff(self.gt_start)
+        self.queue = largest_first(dt_counts + gt_counts)
+        self.max_hits = gt_counts.astype(np.int64)  # each ground truth is matched at most once
+        self.max_truths = gt_counts.max(initial=0)
+        self.max_rows = max(dt_counts.max(initial=0), self.max_truths)
 
-    cdef void* prepare(self) noexcept nogil:
-        cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
-        if s != NULL and not self._prepare(s):
-            self.release(s)
-            return NULL
-        return s
-
-    cdef bint _prepare(self, Scratch* s) noexcept nogil:
-        cdef Py_ssize_t k, n, max_detections = 1, max_truths = 1
-        for k in range(self.K):
-            n = self.dt_start[k + 1] - self.dt_start[k]
-            max_detections = n if n > max_detections else max_detections
-            n = self.gt_start[k + 1] - self.gt_start[k]
-            max_truths = n if n > max_truths else max_truths
-        n = max_detections if max_detections > max_truths else max_truths
-        s.ranked = <Keyed*>malloc(n * sizeof(Keyed))
-        s.spare = <Keyed*>malloc(n * sizeof(Keyed))
-        s.image_rank = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
-        s.truth_begin = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
-        s.truth_count = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
-        s.truths = <Truth*>malloc(max_truths * sizeof(Truth))
-        s.matched = <uint64_t*>malloc(max_truths * self.A * sizeof(uint64_t))
-        s.ignored = <uint8_t*>malloc(max_truths * self.A)
-        s.candidates = <Candidate*>malloc(max_truths * sizeof(Candidate))
-        return (
-            self.allocate_counters(&s.counters)
-            and s.ranked != NULL and s.spare != NULL and s.image_rank != NULL
-            and s.truth_begin != NULL and s.truth_count != NULL and s.truths != NULL
-            and s.matched != NULL and s.ignored != NULL and s.candidates != NULL
-        )
-
-    cdef void release(self, void* scratch) noexcept nogil:
-        cdef Scratch* s = <Scratch*>scratch
-        if s == NULL:
-            return
-        self.free_counters(&s.counters)
-        free(s.ranked)
-        free(s.spare)
-        free(s.image_rank)
-        free(s.truth_begin)
-        free(s.truth_count)
-        free(s.truths)
-        free(s.matched)
-        free(s.ignored)
-        free(s.candidates)
-        free(s)
-
-    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
-        cdef Scratch* s = <Scratch*>scratch
-        cdef Py_ssize_t g = self.gt_start[k + 1] - self.gt_start[k]
-        # Each ground truth is matched at most once.
-        if not self.reset(g, &s.counters):
-            return False
+    cdef void run(self, Py_ssize_t k, Py_ssize_t g, Scratch* s) noexcept nogil:
         self._load_truths(k, g, s)
         self._match_class(k, g, s)
-        self.write_curves(k, g, &s.counters)
-        return True
+        self.write_curves(k, g, s)
 
     cdef Keyed* _by_image(
         self, const int32_t* rows, Py_ssize_t count, const int32_t* image, Keyed* items,
@@ -721,7 +625,7 @@ cdef class Matcher(Accumulator):
                             self.duplicate[row] = 1
                 if inside:
                     for m in range(first_m, max_dets_count):
-                        s.counters.dt_counts[m * areas + a] += 1
+                        s.dt_counts[m * areas + a] += 1
                 elif self.keep and n_near == 0:
                     put_bits(&self.ignored, a, row, self.all_thresholds)
         for i in range(n):
@@ -730,7 +634,7 @@ cdef class Matcher(Accumulator):
                 self.ranked[self.dt_start[k] + i] = ranked[i].row
         for i in range(g):
             s.truth_count[self.gt_image[s.truths[i].row]] = 0
-        self.write_counts(k, within, duplicates, &s.counters)
+        self.write_counts(k, within, duplicates, s)
         self.counts[1, k] = g - self.positives[0, k]
         self.counts[2, k] = n
 
@@ -768,9 +672,9 @@ cdef class Matcher(Accumulator):
                 if self.keep and self.matched_gt.shape[0] and not truth.unmatchable:
                     self._store_match(row, a, bits, truth.row)
         if tp:
-            self.record_hits(a, tp, first_m, g, &s.counters)
+            self.record_hits(a, tp, first_m, g, s)
         if inside:
-            self.count_not_fp(a, tp | ignored_bits, first_m, &s.counters)
+            self.count_not_fp(a, tp | ignored_bits, first_m, s)
         if self.keep:
             put_bits(&self.true_positive, a, row, tp)
             put_bits(&self.ignored, a, row, ignored_bits if inside else self.all_thresholds & ~tp)
