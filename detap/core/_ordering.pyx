@@ -1,8 +1,9 @@
 """Stable sorts without the GIL: by descending score, and by group."""
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
+
+import numpy as np
 
 cdef enum:
     SMALL = 48  # below it, insertion sort is faster than radix sort
@@ -101,54 +102,35 @@ cdef Keyed* sort_if_needed(Keyed* items, Keyed* spare, Py_ssize_t count) noexcep
 
 def rank_rows(
     const int32_t[::1] label, const int32_t[::1] image, const double[::1] score,
-    const uint8_t[::1] left_out, bint ties_by_image, int32_t[::1] start, int32_t[::1] ranked,
-) -> None:
-    """Rank the rows of each class by descending score, ties in the order of the rows."""
-    cdef Py_ssize_t n = label.shape[0]
-    cdef Py_ssize_t classes = start.shape[0] - 1
-    cdef Py_ssize_t k, i, count
-    cdef int32_t total = 0
-    cdef int32_t max_size = 0
-    cdef int32_t* by_class = <int32_t*>malloc((n + 1) * sizeof(int32_t))
-    cdef int32_t* class_start = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
-    cdef Keyed* items_a = NULL
-    cdef Keyed* items_b = NULL
+    Py_ssize_t classes, bint ties_by_image,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Rank the rows of each class by descending score; return the start of each, and the rows."""
+    cdef Py_ssize_t n = label.shape[0], k, i, count
+    starts, ranked = np.zeros(classes + 1, np.int32), np.zeros(n, np.int32)
+    cdef int32_t[::1] start = starts, rows = ranked
+    cdef uint8_t[::1] memory = np.empty(2 * n * sizeof(Keyed) + 1, np.uint8)
+    cdef int32_t* row = &rows[0] if n else NULL
+    cdef Keyed* items_a = <Keyed*>&memory[0]
+    cdef Keyed* items_b = items_a + n
     cdef Keyed* items
-    cdef bint ready = by_class != NULL and class_start != NULL
-    if ready:
-        group_rows(&label[0] if n else NULL, n, classes, class_start, by_class)
+    with nogil:
+        group_rows(&label[0] if n else NULL, n, classes, &start[0], row)
         for k in range(classes):
-            max_size = max(max_size, class_start[k + 1] - class_start[k])
-        items_a = <Keyed*>malloc((max_size + 1) * sizeof(Keyed))
-        items_b = <Keyed*>malloc((max_size + 1) * sizeof(Keyed))
-        ready = items_a != NULL and items_b != NULL
-    if ready:
-        with nogil:
-            for k in range(classes):
-                start[k] = total
-                count = 0
-                for i in range(class_start[k], class_start[k + 1]):
-                    if not left_out[by_class[i]]:
-                        items_a[count].row = by_class[i]
-                        count += 1
-                items = items_a
-                if ties_by_image:
-                    for i in range(count):
-                        items[i].key = image[items[i].row]
-                    items = sort_if_needed(items, items_b, count)
+            count = start[k + 1] - start[k]
+            items = items_a
+            for i in range(count):
+                items[i].row = row[i]
+            if ties_by_image:
                 for i in range(count):
-                    items[i].key = descending_key(score[items[i].row])
-                items = sort_if_needed(items, items_b if items == items_a else items_a, count)
-                for i in range(count):
-                    ranked[total + i] = items[i].row
-                total += <int32_t>count
-            start[classes] = total
-    free(by_class)
-    free(class_start)
-    free(items_a)
-    free(items_b)
-    if not ready:
-        raise MemoryError()
+                    items[i].key = image[items[i].row]
+                items = sort_if_needed(items, items_b, count)
+            for i in range(count):
+                items[i].key = descending_key(score[items[i].row])
+            items = sort_if_needed(items, items_b if items == items_a else items_a, count)
+            for i in range(count):
+                row[i] = items[i].row
+            row += count
+    return starts, ranked
 
 
 def find_rank_positions(

@@ -123,18 +123,8 @@ class MatchTable:
     @cached_property
     def ranking(self) -> Ranking:
         """The detections within the largest max dets, by class and descending score."""
-        start = np.zeros(self.classes + 1, np.int32)
-        rows = np.zeros(len(self), np.int32)
-        _ordering.rank_rows(
-            self.label,
-            self.image,
-            self.score,
-            (~self.within_max_dets).view(np.uint8),
-            self.params.ties_by_image,
-            start,
-            rows,
-        )
-        return Ranking(start, rows[: start[-1]])
+        rows = np.flatnonzero(self.within_max_dets).astype(np.int32)
+        return self._rank(rows, self.label[rows], self.classes)
 
     @cached_property
     def by_score(self) -> Integers:
@@ -142,8 +132,15 @@ class MatchTable:
 
         Ties are ranked by :attr:`params`.
         """
-        label = np.zeros_like(self.label)
-        return replace(self, label=label, classes=1).ranking.rows
+        rows = np.flatnonzero(self.within_max_dets).astype(np.int32)
+        return self._rank(rows, np.zeros_like(rows), 1).rows
+
+    def _rank(self, rows: Integers, group: Integers, groups: int) -> Ranking:
+        """Rank ascending rows of each group by descending score."""
+        start, ranked = _ordering.rank_rows(
+            group, self.image[rows], self.score[rows], groups, self.params.ties_by_image
+        )
+        return Ranking(start, rows[ranked])
 
     def set_ranking(self, ranked: Integers, within: NDArray[np.int64]) -> None:
         """Reuse the ranking computed by matching.
@@ -174,19 +171,8 @@ class MatchTable:
             From 0 to `groups` - 1.
         """
         by_row = np.argsort(rows, kind="stable")  # the order of ties
-        rows, group = rows[by_row], group[by_row]
-        start = np.zeros(groups + 1, np.int32)
-        ranked = np.zeros(len(rows), np.int32)
-        _ordering.rank_rows(
-            group,
-            self.image[rows],
-            self.score[rows],
-            np.zeros(len(rows), np.uint8),
-            self.params.ties_by_image,
-            start,
-            ranked,
-        )
-        return rows[ranked[start[:-1][np.diff(start) > 0]]]
+        start, ranked = self._rank(rows[by_row], group[by_row], groups)
+        return ranked[start[:-1][np.diff(start) > 0]]
 
     def rank_positions(self, rows: Integers, labels: Integers) -> Integers:
         """Return the rank of some rows, as if they had the given labels.

@@ -171,16 +171,17 @@ def _sums(
     ignored = _select_bits(match_table.ignored[area].take(rows), used_thresholds)
     fp = ~(tp | ignored) & np.uint64(2 ** len(used_thresholds) - 1)
     counted = np.flatnonzero(tp | fp)
-    start, rows, tp, fp = np.searchsorted(counted, start), rows[counted], tp[counted], fp[counted]
+    rows, tp, fp = rows[counted], tp[counted], fp[counted]
+    begin = np.searchsorted(counted, start)
     # Nothing below the last true positive of a class affects its metrics.
     hits = np.flatnonzero(tp)
-    end = np.append(0, hits + 1)[np.searchsorted(hits, start[1:])]
+    end = np.append(0, hits + 1)[np.searchsorted(hits, begin[1:])]
     positive = np.flatnonzero(match_table.positive[area])
     positive = positive[np.argsort(match_table.truth_label[positive], kind="stable")]
     classes = np.arange(match_table.classes + 1)
     resampler = _resampling.Resampler(
-        event_start=start[:-1],
-        event_end=np.maximum(start[:-1], end),
+        event_start=begin[:-1],
+        event_end=np.maximum(begin[:-1], end),
         image=match_table.image[rows],
         max_dets_index=match_table.max_dets_index[rows],
         tp=tp,

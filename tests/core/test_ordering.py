@@ -8,12 +8,9 @@ from detap.core import _ordering
 
 def ranked(score: list[float]) -> list[int]:
     """Return the rows of one class on one image in the core's order."""
-    count = len(score)
-    zeros = np.zeros(count, np.int32)
-    start, rows = np.zeros(2, np.int32), np.zeros(count, np.int32)
-    left_out = np.zeros(count, np.uint8)
-    _ordering.rank_rows(zeros, zeros, np.array(score), left_out, True, start, rows)
-    assert start.tolist() == [0, count]
+    zeros = np.zeros(len(score), np.int32)
+    start, rows = _ordering.rank_rows(zeros, zeros, np.array(score), 1, True)
+    assert start.tolist() == [0, len(score)]
     return rows.tolist()
 
 
