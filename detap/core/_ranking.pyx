@@ -5,8 +5,9 @@ first k items are selected.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
+
+import numpy as np
 
 from detap.core._ordering cimport Keyed, descending_key, sort_by_key
 
@@ -312,10 +313,9 @@ def rank_codes(
     cdef Py_ssize_t q, tile, first, count, size
     cdef uint16_t distance[TILE]
     cdef uint8_t flags[TILE]
-    cdef RelevantItem* relevant = NULL
+    cdef RelevantItem* relevant
     cdef RelevantItem* end[QUERIES_PER_CALL]
-    cdef int32_t* irrelevant = NULL
-    cdef int32_t* offsets = NULL
+    cdef int32_t[:, ::1] relevant_items, irrelevant, offsets
     if queries.shape[1] != words or relevance.items != items:
         raise ValueError("queries, gallery and labels differ in shape")
     if low < 0 or high > relevance.queries or high - low > QUERIES_PER_CALL:
@@ -327,38 +327,29 @@ def rank_codes(
     if level.shape[0] != hits.shape[0] or high <= low or items == 0:
         raise ValueError("output arrays must have one value per relevant item")
     size = start[high] - start[low]
-    relevant = <RelevantItem*>malloc((size + 1) * sizeof(RelevantItem))
-    irrelevant = <int32_t*>malloc((high - low) * far * sizeof(int32_t))
-    offsets = <int32_t*>malloc(2 * far * sizeof(int32_t))
-    try:
-        if relevant == NULL or irrelevant == NULL or offsets == NULL:
-            raise MemoryError()
-        with nogil:
-            memset(irrelevant, 0, (high - low) * far * sizeof(int32_t))
+    relevant_items = np.empty((size + 1, 2), np.int32)
+    relevant = <RelevantItem*>&relevant_items[0, 0]
+    irrelevant = np.zeros((high - low, far), np.int32)
+    offsets = np.empty((2, far), np.int32)
+    with nogil:
+        for q in range(low, high):
+            end[q - low] = relevant + (start[q] - start[low])
+        for tile in range((items - 1) // TILE + 1):
+            first = tile * TILE
+            count = min(<Py_ssize_t>TILE, items - first)
             for q in range(low, high):
-                end[q - low] = relevant + (start[q] - start[low])
-            for tile in range((items - 1) // TILE + 1):
-                first = tile * TILE
-                count = min(<Py_ssize_t>TILE, items - first)
-                for q in range(low, high):
-                    distances_to(
-                        &queries[q, 0], &gallery[0, first], items, words, count, distance
-                    )
-                    relevance.fill(q, first, count, flags)
-                    end[q - low] = count_tile(
-                        distance, flags, count, irrelevant + (q - low) * far, end[q - low]
-                    )
-            for q in range(low, high):
-                if start[q + 1] > start[q]:
-                    order_relevant(
-                        relevant + (start[q] - start[low]), start[q + 1] - start[q],
-                        irrelevant + (q - low) * far, far, offsets,
-                        &hits[start[q]], &above[start[q]], &level[start[q]],
-                    )
-    finally:
-        free(relevant)
-        free(irrelevant)
-        free(offsets)
+                distances_to(&queries[q, 0], &gallery[0, first], items, words, count, distance)
+                relevance.fill(q, first, count, flags)
+                end[q - low] = count_tile(
+                    distance, flags, count, &irrelevant[q - low, 0], end[q - low]
+                )
+        for q in range(low, high):
+            if start[q + 1] > start[q]:
+                order_relevant(
+                    relevant + (start[q] - start[low]), start[q + 1] - start[q],
+                    &irrelevant[q - low, 0], far, &offsets[0, 0],
+                    &hits[start[q]], &above[start[q]], &level[start[q]],
+                )
 
 
 cdef RelevantItem* count_tile(
@@ -431,7 +422,7 @@ def fill_sums(
     cdef double* items
     cdef double* sums
     cdef const Score* panel
-    cdef void* memory
+    cdef uint8_t[::1] memory
     if products:
         sums_of = sums_with.exact if single else sums_with.products
     if not 0 <= low <= high <= panels.shape[0] or panels.shape[2] != PANEL:
@@ -440,11 +431,9 @@ def fill_sums(
         raise ValueError("queries and items differ in shape")
     if not (panels.shape[0] - 1) * PANEL < out.shape[1] <= panels.shape[0] * PANEL:
         raise ValueError("out has the wrong shape")
-    memory = malloc((DEPTH + rows) * PANEL * sizeof(double) + LINE)
-    if memory == NULL:
-        raise MemoryError()
+    memory = np.empty((DEPTH + rows) * PANEL * sizeof(double) + LINE, np.uint8)
     with nogil:
-        items = <double*>((<size_t>memory + LINE - 1) // LINE * LINE)
+        items = <double*>((<size_t>&memory[0] + LINE - 1) // LINE * LINE)
         sums = items + DEPTH * PANEL
         for number in range(low, high):
             memset(sums, 0, rows * PANEL * sizeof(double))
@@ -460,7 +449,6 @@ def fill_sums(
             for q in range(out.shape[0]):
                 for i in range(count):
                     out[q, first + i] = <Sum>sums[q * PANEL + i]
-        free(memory)
 
 
 cdef struct Best:
@@ -539,19 +527,19 @@ def nearest_codes(
     cdef uint16_t distance[TILE]
     cdef float score[TILE]
     cdef Best best[QUERIES_PER_CALL]
-    cdef Keyed* memory
+    cdef uint8_t[::1] memory
+    cdef Keyed* buffer
     if queries.shape[1] != words or queries.shape[0] != out.shape[0]:
         raise ValueError("queries, gallery and out differ in shape")
     if low < 0 or high > queries.shape[0] or not 0 < high - low <= QUERIES_PER_CALL:
         raise ValueError("too many queries at a time")
     if itself.shape[0] != queries.shape[0] or items == 0 or k == 0:
         raise ValueError("itself must have one value per query")
-    memory = <Keyed*>malloc((high - low) * 4 * k * sizeof(Keyed))
-    if memory == NULL:
-        raise MemoryError()
+    memory = np.empty((high - low) * 4 * k * sizeof(Keyed), np.uint8)
+    buffer = <Keyed*>&memory[0]
     with nogil:
         for q in range(high - low):
-            best[q] = Best(memory + 4 * k * q, memory + 4 * k * q + 2 * k, 0, k, False)
+            best[q] = Best(buffer + 4 * k * q, buffer + 4 * k * q + 2 * k, 0, k, False)
         for tile in range((items - 1) // TILE + 1):
             first = tile * TILE
             count = min(<Py_ssize_t>TILE, items - first)
@@ -562,7 +550,6 @@ def nearest_codes(
                 scan(&score[0], first, count, itself[q], &best[q - low])
         for q in range(low, high):
             write_best(&best[q - low], &out[q, 0])
-    free(memory)
 
 
 def nearest_scores(
@@ -570,20 +557,17 @@ def nearest_scores(
 ) -> None:
     """Write the best-scored items of a row; ties are in gallery order."""
     cdef Py_ssize_t items = scores.shape[1], k = out.shape[0]
-    cdef Keyed* memory
+    cdef uint8_t[::1] memory
     cdef Best best
     if not 0 <= row < scores.shape[0] or items == 0 or k == 0:
         raise ValueError("row or query out of range")
     if itself.shape[0] != scores.shape[0]:
         raise ValueError("itself must have one value per query")
-    memory = <Keyed*>malloc(4 * k * sizeof(Keyed))
-    if memory == NULL:
-        raise MemoryError()
+    memory = np.empty(4 * k * sizeof(Keyed), np.uint8)
     with nogil:
-        best = Best(memory, memory + 2 * k, 0, k, False)
+        best = Best(<Keyed*>&memory[0], <Keyed*>&memory[0] + 2 * k, 0, k, False)
         scan(&scores[row, 0], 0, items, itself[row], &best)
         write_best(&best, &out[0])
-    free(memory)
 
 
 def rank_scores(
@@ -604,9 +588,10 @@ def rank_scores(
     cdef uint8_t flags[TILE]
     cdef Py_ssize_t brackets = min(<Py_ssize_t>MAX_BRACKETS, 4 * count)
     cdef double best, scale
-    cdef uint64_t* keys = NULL
-    cdef int32_t* bracket = NULL
-    cdef Keyed* memory = NULL
+    cdef uint64_t[::1] keys
+    cdef int32_t[::1] bracket
+    cdef uint8_t[::1] memory
+    cdef Keyed* relevant
     cdef Keyed* order
     if not (0 <= row < scores.shape[0] and 0 <= query < relevance.queries):
         raise ValueError("row or query out of range")
@@ -614,52 +599,45 @@ def rank_scores(
         raise ValueError("scores, relevance and outputs differ in shape")
     if count == 0:
         return
-    memory = <Keyed*>malloc(2 * count * sizeof(Keyed))
-    keys = <uint64_t*>malloc(count * sizeof(uint64_t))
-    bracket = <int32_t*>malloc((brackets + 1) * sizeof(int32_t))
-    try:
-        if memory == NULL or keys == NULL or bracket == NULL:
-            raise MemoryError()
-        with nogil:
-            for tile in range(tiles):
-                first = tile * TILE
-                size = min(<Py_ssize_t>TILE, items - first)
-                relevance.fill(query, first, size, flags)
-                for i in range(size):
-                    if flags[i] == 1 and h < count:
-                        memory[h].key = descending_key(<double>scores[row, first + i])
-                        memory[h].row = <int32_t>(first + i)
-                        h += 1
-            # Stable sort: ties stay in gallery order.
-            order = sort_by_key(memory, memory + count, h)
-            best = <double>scores[row, order[0].row]
-            # 0, infinite or NaN for ties and overflow: brackets still never fall.
-            scale = <double>brackets / (best - <double>scores[row, order[h - 1].row])
-            memset(bracket, 0, (brackets + 1) * sizeof(int32_t))
-            for i in range(h):
-                keys[i] = order[i].key
-                bracket[bracket_of(<double>scores[row, order[i].row], best, scale, brackets)] += 1
-            first_of_brackets(bracket, brackets)
-            memset(&hits[0], 0, count * sizeof(int32_t))
-            memset(&above[0], 0, count * sizeof(int32_t))
-            memset(&level[0], 0, count * sizeof(int32_t))
-            for tile in range(tiles):
-                first = tile * TILE
-                size = min(<Py_ssize_t>TILE, items - first)
-                relevance.fill(query, first, size, flags)
-                for i in range(size):
-                    if flags[i] == 0:
-                        b = bracket_of(<double>scores[row, first + i], best, scale, brackets)
-                        count_irrelevant(
-                            descending_key(<double>scores[row, first + i]), <int32_t>(first + i),
-                            bracket[b], bracket[b + 1], keys, order, h,
-                            &hits[0], &above[0], &level[0],
-                        )
-            cumulate(keys, h, &hits[0], &above[0], &level[0])
-    finally:
-        free(memory)
-        free(keys)
-        free(bracket)
+    memory = np.empty(2 * count * sizeof(Keyed), np.uint8)
+    relevant = <Keyed*>&memory[0]
+    keys = np.empty(count, np.uint64)
+    bracket = np.zeros(brackets + 1, np.int32)
+    with nogil:
+        for tile in range(tiles):
+            first = tile * TILE
+            size = min(<Py_ssize_t>TILE, items - first)
+            relevance.fill(query, first, size, flags)
+            for i in range(size):
+                if flags[i] == 1 and h < count:
+                    relevant[h].key = descending_key(<double>scores[row, first + i])
+                    relevant[h].row = <int32_t>(first + i)
+                    h += 1
+        # Stable sort: ties stay in gallery order.
+        order = sort_by_key(relevant, relevant + count, h)
+        best = <double>scores[row, order[0].row]
+        # 0, infinite or NaN for ties and overflow: brackets still never fall.
+        scale = <double>brackets / (best - <double>scores[row, order[h - 1].row])
+        for i in range(h):
+            keys[i] = order[i].key
+            bracket[bracket_of(<double>scores[row, order[i].row], best, scale, brackets)] += 1
+        first_of_brackets(&bracket[0], brackets)
+        memset(&hits[0], 0, count * sizeof(int32_t))
+        memset(&above[0], 0, count * sizeof(int32_t))
+        memset(&level[0], 0, count * sizeof(int32_t))
+        for tile in range(tiles):
+            first = tile * TILE
+            size = min(<Py_ssize_t>TILE, items - first)
+            relevance.fill(query, first, size, flags)
+            for i in range(size):
+                if flags[i] == 0:
+                    b = bracket_of(<double>scores[row, first + i], best, scale, brackets)
+                    count_irrelevant(
+                        descending_key(<double>scores[row, first + i]), <int32_t>(first + i),
+                        bracket[b], bracket[b + 1], &keys[0], order, h,
+                        &hits[0], &above[0], &level[0],
+                    )
+        cumulate(&keys[0], h, &hits[0], &above[0], &level[0])
 
 
 cdef inline Py_ssize_t bracket_of(
