@@ -4,7 +4,6 @@ Matching compares a detection with ground truths of its class. Error types and c
 those of other classes.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.core import _nearest
 from detap.core.arrays import Boxes, Pairs
-from detap.core.threads import run_threads, thread_count
+from detap.core.threads import run_chunks, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -95,7 +94,7 @@ class GroundTruthIndex:
         def fill(begin: int, end: int) -> None:
             self._kernel.fill(rows, *columns, begin, end, truth, value)
 
-        _run_chunks(fill, len(rows), threads)
+        run_chunks(fill, len(rows), _CHUNK_SIZE, threads or thread_count(len(rows)))
         return Nearest(*truth, *value)
 
     def error_types(
@@ -278,17 +277,6 @@ class PairedGroundTruthIndex(GroundTruthIndex):
             reached & ~self._is_same_class & (self._similarity > 0) & (index >= 0)
         )
         return index[keep], self._gt[keep], self._similarity[keep]
-
-
-def _run_chunks(work: Callable[[int, int], None], count: int, threads: int | None) -> None:
-    # The threads share the iterator.
-    chunk_starts = iter(range(0, count, _CHUNK_SIZE))
-
-    def take_chunks() -> None:
-        for begin in chunk_starts:
-            work(begin, min(begin + _CHUNK_SIZE, count))
-
-    run_threads(take_chunks, threads or thread_count(count))
 
 
 def _columns(boxes: Boxes) -> tuple[Integers, Integers, Floats, Floats]:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from detap.core import _ranking
 from detap.core._ranking import Relevance
-from detap.core.threads import run_threads, thread_count
+from detap.core.threads import run_chunks, thread_count
 
 __all__ = [
     "Hits",
@@ -252,12 +252,4 @@ def _run_rows(
     rows: int, step: int, items: int, threads: int | None, work: Callable[[int, int], None]
 ) -> None:
     """Process `step` rows at a time in threads."""
-    chunks = [(low, min(low + step, rows)) for low in range(0, rows, step)]
-    n_threads = threads or thread_count(rows * items // PAIRS_PER_BOX)
-    remaining = iter(chunks)  # next() is atomic under the GIL
-
-    def work_chunks() -> None:
-        for low, high in remaining:
-            work(low, high)
-
-    run_threads(work_chunks, min(n_threads, len(chunks)))
+    run_chunks(work, rows, step, threads or thread_count(rows * items // PAIRS_PER_BOX))

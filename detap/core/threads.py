@@ -53,3 +53,14 @@ def run_threads(work: Callable[[], None], threads: int) -> None:
         helper.join()
     if failures:
         raise failures[0]
+
+
+def run_chunks(work: Callable[[int, int], None], count: int, step: int, threads: int) -> None:
+    """Run `work` for ranges of `step` numbers up to `count`, which several threads share."""
+    starts = iter(range(0, count, step))  # next() is atomic under the GIL
+
+    def work_chunks() -> None:
+        for low in starts:
+            work(low, min(low + step, count))
+
+    run_threads(work_chunks, min(threads, -(-count // step)))
