@@ -166,11 +166,11 @@ def misclassifiable(results: MatchResults) -> Misclassifiable:
             np.full(len(wrong), -1, np.int32),
         )
     rows = results.by_score[results.false_positive[results.by_score]]
-    candidates = results.ground_truth_index.other_class_candidates(
+    index, truth = results.ground_truth_index.other_class_candidates(
         results.boxes[0], rows, **_rule_of(results.protocol)
     )
-    first, count = np.unique(candidates.row_index, return_counts=True)
-    ground_truth, candidate = np.unique(candidates.ground_truth, return_inverse=True)
+    first, count = np.unique(index, return_counts=True)
+    ground_truth, candidate = np.unique(truth, return_inverse=True)
     return Misclassifiable(
         rows[first], count, candidate, ground_truth, results.matched_by[ground_truth]
     )

@@ -25,19 +25,6 @@ _CHUNK_SIZE = 8192
 _BATCH_SIZE = 1 << 16
 
 
-class ErrorTypes(NamedTuple):
-    """Error types of some of N detections."""
-
-    kind: NDArray[np.int8]  # (N,) -1 if not determined
-    target: Integers  # (N,)
-    similarity: Floats  # (N,) similarity with the target, or 0
-
-    @classmethod
-    def empty(cls, count: int) -> "ErrorTypes":
-        """Return error types with none determined."""
-        return cls(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
-
-
 class Nearest(NamedTuple):
     """Ground truths most similar to each of n detections; -1 and 0 if nothing overlaps."""
 
@@ -47,13 +34,6 @@ class Nearest(NamedTuple):
     same_class_similarity: Floats  # (n,)
     matched_similarity: Floats  # (n,) of the same class, matched by a detection
     other_class_similarity: Floats  # (n,)
-
-
-class Candidates(NamedTuple):
-    """Pairs of a detection and a ground truth of another class that overlap enough to match."""
-
-    row_index: Integers  # (P,) indices into the given detections, ascending
-    ground_truth: Integers  # (P,) by falling similarity for each detection
 
 
 class GroundTruthIndex:
@@ -106,8 +86,8 @@ class GroundTruthIndex:
         threshold: float,
         strict: bool = False,  # the threshold must be exceeded
         threads: int | None = None,
-    ) -> ErrorTypes:
-        """Classify false positives by the first type that applies."""
+    ) -> tuple[NDArray[np.int8], Integers, Floats]:
+        """Return error type, target and similarity of N detections; -1, -1 and 0 if not typed."""
         # Localization: the largest IoU with a ground truth of the class is between `background_iou`
         # and `threshold`. Classification: the IoU with one of another class reaches `threshold`.
         # Duplicate: the IoU with a matched one does. Background: no IoU exceeds `background_iou`.
@@ -116,31 +96,27 @@ class GroundTruthIndex:
         def reaches(values: Floats) -> Flags:
             return np.asarray(values > threshold if strict else values >= threshold)
 
-        result = ErrorTypes.empty(len(detections.image))
+        count = len(detections.image)
+        kind, target = np.full(count, -1, np.int8), np.full(count, -1, np.int32)
+        similarity = np.zeros(count)
         for begin in range(0, len(rows), _BATCH_SIZE):
             batch = rows[begin : begin + _BATCH_SIZE]
-            nearest = self.nearest(detections, batch, threads=threads)
-            same, other = nearest.same_class_similarity, nearest.other_class_similarity
-            is_near = (same >= background_iou) & (same <= threshold)
-            result.kind[batch] = np.where(
-                np.maximum(same, other) <= background_iou, BACKGROUND, BOTH
+            same, matched, other, same_iou, matched_iou, other_iou = self.nearest(
+                detections, batch, threads=threads
             )
+            is_background = np.maximum(same_iou, other_iou) <= background_iou
+            kind[batch] = np.where(is_background, BACKGROUND, BOTH)
+            is_near = (same_iou >= background_iou) & (same_iou <= threshold)
             # Later types overwrite earlier ones.
-            for kind, mask, ground_truths, similarity in (
-                (
-                    DUPLICATE,
-                    reaches(nearest.matched_similarity),
-                    nearest.matched,
-                    nearest.matched_similarity,
-                ),
-                (CLASSIFICATION, reaches(other), nearest.other_class, other),
-                (LOCALIZATION, is_near, nearest.same_class, same),
+            for error_type, mask, truth, iou in (
+                (DUPLICATE, reaches(matched_iou), matched, matched_iou),
+                (CLASSIFICATION, reaches(other_iou), other, other_iou),
+                (LOCALIZATION, is_near, same, same_iou),
             ):
                 index = np.flatnonzero(mask)
-                typed_rows = batch[index]
-                result.kind[typed_rows], result.target[typed_rows] = kind, ground_truths[index]
-                result.similarity[typed_rows] = similarity[index]
-        return result
+                typed = batch[index]
+                kind[typed], target[typed], similarity[typed] = error_type, truth[index], iou[index]
+        return kind, target, similarity
 
     def match(
         self,
@@ -176,12 +152,13 @@ class GroundTruthIndex:
         *,
         strict: bool,
         last_of_equal: bool,
-    ) -> Candidates:
-        """Return the ground truths of other classes that each detection could match."""
+    ) -> tuple[Integers, Integers]:
+        """Return pairs of index in `rows` and ground truth of another class that could match."""
+        # By index, then falling similarity.
         index, ground_truth, similarity = self._other_class(detections, rows, threshold, strict)
         ties = np.arange(len(index))
         order = np.lexsort((-ties if last_of_equal else ties, -similarity, index))
-        return Candidates(index[order], ground_truth[order])
+        return index[order], ground_truth[order]
 
     def _other_class(
         self, detections: Boxes, rows: Integers, threshold: float, strict: bool

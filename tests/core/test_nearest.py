@@ -90,7 +90,7 @@ def test_the_error_type_is_the_first_whose_condition_holds(
     case: Pairs, threshold: float, strict: bool, threads: int
 ) -> None:
     rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
-    detections = ground_truth_index(case).error_types(
+    kind, target, similarity = ground_truth_index(case).error_types(
         case.detections,
         rows,
         background_iou=0.125,
@@ -122,11 +122,7 @@ def test_the_error_type_is_the_first_whose_condition_holds(
             expected = (nearest_module.BACKGROUND, -1, 0.0)
         else:
             expected = (nearest_module.BOTH, -1, 0.0)
-        assert (
-            detections.kind[row],
-            detections.target[row],
-            detections.similarity[row],
-        ) == expected
+        assert (kind[row], target[row], similarity[row]) == expected
 
 
 @given(pairs(), st.sampled_from([1, 3]))
@@ -182,7 +178,7 @@ def test_candidates_are_the_ground_truths_of_other_classes(
     case: Pairs, threshold: float, strict: bool, last: bool
 ) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)[::-1].copy()
-    result = ground_truth_index(case).other_class_candidates(
+    indices, truth = ground_truth_index(case).other_class_candidates(
         case.detections, rows, threshold, strict=strict, last_of_equal=last
     )
     expected = []
@@ -196,7 +192,7 @@ def test_candidates_are_the_ground_truths_of_other_classes(
         ]
         others.sort(key=lambda g: (-case.table[row, g], -g if last else g))
         expected += [(index, g) for g in others]
-    assert [*zip(result.row_index.tolist(), result.ground_truth.tolist(), strict=True)] == expected
+    assert [*zip(indices.tolist(), truth.tolist(), strict=True)] == expected
 
 
 def test_ties_go_to_the_first_in_file_order() -> None:
