@@ -60,25 +60,20 @@ def average_precision(
     """Return the average precision of one ranked list."""
     # `summing` adds in pairs as numpy.mean, p / R level by level as voc_eval, which differs in the
     # last bits, or integrates by the trapezoidal rule over the levels.
+    if interpolated:
+        begin, counts = np.array([0, len(hits)], np.int32), np.array([positives], np.int64)
+        values = average_precisions(
+            hits, begin, counts, levels=levels, summing=summing, precision_eps=precision_eps
+        )
+        return float(values[0])
     if positives <= 0:
         return float("nan")
-    if levels is not None:
-        values = interpolated_precision(
-            hits, positives, levels, summing=summing, precision_eps=precision_eps
-        )
-        if summing == "pairwise":
-            return float(np.mean(values))
-        if summing == "trapezoid":
-            return float(((levels[1:] - levels[:-1]) * (values[1:] + values[:-1]) / 2.0).sum())
-        # In order. Python's sum() compensates rounding from 3.12 on.
-        return float(min(np.cumsum(values / len(values))[-1], 1.0))
-    precision = (envelope if interpolated else precision_at_hits)(hits, precision_eps=precision_eps)
     # One more term, the step from the final recall to 1, changes NumPy's order of summation.
     recall = np.arange(1.0, len(hits) + 1) / positives
     terms = np.zeros(len(hits) + (len(hits) < positives))
     terms[: len(hits)] = recall
     terms[1 : len(hits)] -= recall[:-1]
-    terms[: len(hits)] *= precision
+    terms[: len(hits)] *= precision_at_hits(hits)
     return float(terms.sum())
 
 
