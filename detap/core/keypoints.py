@@ -4,7 +4,6 @@ Source: `COCOeval.computeOks` of pycocotools, to the last bit: numpy's exponenti
 and the same order of operations.
 """
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from detap.core import _keypoints
 from detap.core.arrays import Boxes, Pairs
 from detap.core.matching import group_pairs
-from detap.core.threads import run_threads, thread_count
+from detap.core.threads import run_chunks, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 _CHUNK_SIZE = 1 << 15
-"""Exponentials per chunk, which fit into the L2 cache."""
+"""Mean number of exponentials per chunk, which fit into the L2 cache."""
 
 
 class GroundTruthKeypoints(NamedTuple):
@@ -66,33 +65,16 @@ def keypoint_pairs(
         min_similarity,
         similarity,
     )
-    edges = _chunk_edges(start, max(1, _CHUNK_SIZE // (len(sigmas) or 1)))
-    chunks = iter([*pairwise(edges)])  # shared by threads
-    max_pairs = max((int(start[end] - start[begin]) for begin, end in pairwise(edges)), default=0)
+    rows = len(start) - 1
+    rows_per_chunk = _CHUNK_SIZE * rows // max(1, len(truth) * len(sigmas))
 
-    def work() -> None:
-        buffer = np.empty(max_pairs * len(sigmas))
-        for begin, end in chunks:
-            values = buffer[: oks.exponents(begin, end, buffer)]
-            np.exp(values, out=values)
-            oks.means(begin, end, values)
+    def work(begin: int, end: int) -> None:
+        values = np.empty((start[end] - start[begin]) * len(sigmas))
+        values = values[: oks.exponents(begin, end, values)]
+        np.exp(values, out=values)
+        oks.means(begin, end, values)
 
-    run_threads(work, threads or thread_count(len(truth)))
-    return _filter_pairs(Pairs(start, truth, similarity), min_similarity)
-
-
-def _chunk_edges(start: NDArray[np.int64], pairs: int) -> list[int]:
-    """Split the detections into chunks of about this many pairs."""
-    pair_starts = np.arange(0, start[-1], pairs)
-    first = np.searchsorted(start, pair_starts)
-    # np.unique imports numpy.ma, which takes longer than this function.
-    return sorted({*first.tolist(), len(start) - 1}) if len(pair_starts) else []
-
-
-def _filter_pairs(pairs: Pairs, min_similarity: float) -> Pairs:
-    """Keep pairs with at least `min_similarity` and above 0."""
-    mask = (pairs.similarity >= min_similarity) & (pairs.similarity > 0)
-    if mask.all():
-        return pairs
+    run_chunks(work, rows, max(1, rows_per_chunk), threads or thread_count(len(truth)))
+    mask = (similarity >= min_similarity) & (similarity > 0)
     new_start = np.concatenate([[0], np.cumsum(mask)])
-    return Pairs(new_start[pairs.start], pairs.truth[mask], pairs.similarity[mask])
+    return Pairs(new_start[start], truth[mask], similarity[mask])
