@@ -10,6 +10,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memcpy, memset
 
+import numpy as np
+
 from detap.tables._runs cimport (
     Bounds, Runs, area_of, ascend, bounds_of, box_of, make_room, put_run, turn
 )
@@ -540,8 +542,6 @@ cdef class Store:
 
     def max_runs(self) -> NDArray[np.int64]:
         """Bound the number of runs of each polygon mask, (M,) int64."""
-        import numpy as np
-
         bounds = np.zeros(self.sizes.shape[0], np.int64)
         cdef int64_t[::1] bound = bounds
         cdef int64_t ring, start
@@ -557,8 +557,6 @@ cdef class Store:
 
     def areas_and_boxes(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the area (M,) int64 and box x, y, width, height (M, 4) float64."""
-        import numpy as np
-
         cdef Py_ssize_t count = self.sizes.shape[0], i
         areas, boxes = np.zeros(count, np.int64), np.zeros((count, 4))
         cdef int64_t[::1] area = areas
@@ -586,8 +584,6 @@ cdef class Store:
 
     def runs_of(self, Py_ssize_t mask) -> NDArray[np.uint32]:
         """Return the runs of a mask, (n,) uint32."""
-        import numpy as np
-
         cdef Scratch scratch = _NO_SCRATCH
         cdef bint done
         if self.has_runs(mask):

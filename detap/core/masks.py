@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from detap.core import _masks
 from detap.core.arrays import Boxes, Pairs
+from detap.core.matching import group_keys
 from detap.core.threads import run_threads, thread_count
 
 Integers = NDArray[np.int32]
@@ -27,8 +28,7 @@ polygon ends, and points (P, 2). A mask with polygons is their union."""
 
 def max_runs(masks: MaskArrays) -> Int64Array:
     """Bound the number of runs of each polygon mask, (M,) int64."""
-    bounds: Int64Array = _store(masks).max_runs()
-    return bounds
+    return _store(masks).max_runs()
 
 
 def pixel_counts(masks: MaskArrays) -> Int64Array:
@@ -38,14 +38,12 @@ def pixel_counts(masks: MaskArrays) -> Int64Array:
 
 def areas_and_boxes(masks: MaskArrays) -> tuple[Int64Array, Floats]:
     """Return the pixel count and bounding box of each mask."""
-    areas, boxes = _store(masks).areas_and_boxes()
-    return areas, boxes
+    return _store(masks).areas_and_boxes()
 
 
 def runs_of(masks: MaskArrays, number: int) -> NDArray[np.uint32]:
     """Return the runs of one mask, (n,) uint32."""
-    runs: NDArray[np.uint32] = _store(masks).runs_of(number)
-    return runs
+    return _store(masks).runs_of(number)
 
 
 def contour_runs(points: NDArray[np.int32], size: tuple[int, int]) -> NDArray[np.uint32]:
@@ -74,12 +72,13 @@ def mask_pairs(
     # pixels within d of a pixel outside it, or of the image border; d is the ratio times the image
     # diagonal, rounded (halves to even), at least 1.
     counts = np.zeros(len(detections.image), np.int64)
+    dt_key, gt_key = group_keys(detections, ground_truths)
     kernel = _masks.MaskPairs(
         _store(masks[0]),
         _store(masks[1]),
         numbers[0],
         numbers[1],
-        _shared_groups(detections, ground_truths),
+        (*_rows_of_shared(dt_key, gt_key), *_rows_of_shared(gt_key, dt_key)),
         crowd.view(np.uint8),
         min_similarity,
         dilation_ratio,
@@ -96,17 +95,6 @@ def mask_pairs(
 def _store(masks: MaskArrays) -> _masks.Store:
     sizes, run_start, runs, ring_start, ring_end, points = masks
     return _masks.Store(sizes, run_start, runs, ring_start, ring_end, points.reshape(-1))
-
-
-def _shared_groups(
-    detections: Boxes, ground_truths: Boxes
-) -> tuple[Integers, Int64Array, Integers, Int64Array]:
-    """Return rows and starts of the image-class groups that both sides have."""
-    labels = max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1
-    dt_key, gt_key = (
-        boxes.image.astype(np.int64) * labels + boxes.label for boxes in (detections, ground_truths)
-    )
-    return *_rows_of_shared(dt_key, gt_key), *_rows_of_shared(gt_key, dt_key)
 
 
 def _rows_of_shared(key: Int64Array, other: Int64Array) -> tuple[Integers, Int64Array]:

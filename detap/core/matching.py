@@ -24,14 +24,20 @@ UNLIMITED = np.iinfo(np.int32).max
 """Above any number of rows; this rank exceeds every max dets."""
 
 
+def group_keys(
+    detections: Boxes, ground_truths: Boxes
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a number for the image and class of each detection and ground truth."""
+    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
+    dt_key, gt_key = (boxes.image * labels + boxes.label for boxes in (detections, ground_truths))
+    return dt_key, gt_key
+
+
 def group_ranges(
     detections: Boxes, ground_truths: Boxes
 ) -> tuple[Integers, NDArray[np.int64], NDArray[np.int64]]:
     """Return the ground truths by image and class, and of each detection their first and end."""
-    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
-    dt_group, gt_group = (
-        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
-    )
+    dt_group, gt_group = group_keys(detections, ground_truths)
     order = np.argsort(gt_group, kind="stable").astype(np.int32)
     begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
     return order, begin.astype(np.int64), end.astype(np.int64)

@@ -16,23 +16,6 @@ from detap.core import _ranking
 from detap.core._ranking import Relevance
 from detap.core.threads import run_chunks, thread_count
 
-__all__ = [
-    "Hits",
-    "Panels",
-    "Relevance",
-    "count_relevant",
-    "make_panels",
-    "make_relevance",
-    "nearest_codes",
-    "nearest_scores",
-    "negative_distances",
-    "pack_bits",
-    "products",
-    "rank_codes",
-    "rank_lists",
-    "rank_scores",
-]
-
 Integers = NDArray[np.int32]
 BitArray = NDArray[np.uint64]
 Scores = NDArray[np.float32] | NDArray[np.float64]
