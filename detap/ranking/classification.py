@@ -52,10 +52,19 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
     average, precision = np.full(classes, nan), np.full((classes, len(levels)), nan)
     positives = (table.truth == 1).sum(axis=0)
     for number in range(classes):
-        hits, count = _class_hits(table, number), int(positives[number])
-        average[number] = _average(hits, count, resolved)
+        column, count = (slice(None), number), int(positives[number])
+        hits = _hits(table, column)
+        if not table.scored[column].any():
+            hits = hits[:0]  # an empty ranking
+        average[number] = 0.0 if resolved.absent_class == "zero" else nan
         if count:
             precision[number] = curves.interpolated_precision(hits, count, levels)
+            average[number] = curves.average_precision(
+                hits,
+                count,
+                levels=None if resolved.recall_levels is None else levels,
+                interpolated=resolved.curve != "non-interpolated",
+            )
     per_sample = _per_sample(table, resolved)
     counted = per_sample
     if resolved.no_relevant == "zero":
@@ -80,36 +89,19 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
     )
 
 
-def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
-    """Return the hits of one class; without any score, an empty ranking."""
-    counted = table.truth[:, number] >= 0
-    if not table.scored[:, number].any():
-        return np.zeros(0, np.int32)
-    score, scored = table.score[counted, number], table.scored[counted, number]
-    order = np.lexsort((-score, ~scored))  # stable: tied samples stay in order
-    return curves.hits_of(table.truth[counted, number][order] == 1)
-
-
-def _average(hits: NDArray[np.int32], positives: int, protocol: Classification) -> float:
-    """Return the AP of one class by the protocol; NaN if undefined."""
-    if not positives:
-        return 0.0 if protocol.absent_class == "zero" else nan
-    if protocol.recall_levels is not None:
-        return curves.average_precision(hits, positives, levels=np.array(protocol.recall_levels))
-    return curves.average_precision(
-        hits, positives, interpolated=protocol.curve != "non-interpolated"
-    )
+def _hits(table: Samples, index: int | tuple[slice, int]) -> NDArray[np.int32]:
+    """Return the hits of a sample or class: by score, tied ones in order, unscored ones last."""
+    counted = table.truth[index] >= 0
+    order = np.lexsort((-table.score[index][counted], ~table.scored[index][counted]))
+    return curves.hits_of(table.truth[index][counted][order] == 1)
 
 
 def _per_sample(table: Samples, protocol: Classification) -> dict[str, Floats]:
     """Return AP@k of each sample from its ranked classes; tied classes stay in order."""
     values = {f"AP@{k}": np.full(len(table.samples), nan) for k in protocol.cutoffs}
     for sample in range(len(table.samples) if values else 0):
-        counted = table.truth[sample] >= 0
-        score, scored = table.score[sample, counted], table.scored[sample, counted]
-        relevant = table.truth[sample, counted] == 1
-        hits = curves.hits_of(relevant[np.lexsort((-score, ~scored))])
-        ranked = Ordered(hits, int(relevant.sum()), len(relevant))
+        hits = _hits(table, sample)
+        ranked = Ordered(hits, len(hits), int((table.truth[sample] >= 0).sum()))
         for k in protocol.cutoffs:
             values[f"AP@{k}"][sample] = ranked.average_precision(k, protocol.divisor)
     return values

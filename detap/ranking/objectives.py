@@ -109,10 +109,8 @@ def _of_gallery(table: Gallery, protocol: Retrieval) -> Iterator[Scored]:
         else:
             code = table.query[query] * np.float32(2) - np.float32(1)
             scores = (signs @ code).astype(np.float64) / table.query.shape[1]
-        labels = table.gallery_labels
-        shared = table.query_labels[query] == labels
-        if labels.ndim == 2:
-            shared = (table.query_labels[query] & labels).any(axis=1)
+        labels, of_query = table.gallery_labels, table.query_labels[query]
+        shared = labels == of_query if labels.ndim == 1 else (labels & of_query).any(axis=1)
         relevant = np.asarray(shared, np.bool_)
         if protocol.exclude_self:
             mask = np.arange(len(labels)) != query

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import ranking, ties
-from detap.core.curves import mean_of_defined
+from detap.core.curves import hits_of, mean_of_defined
 from detap.core.ties import TieGroups
 from detap.display import Displayed, summary_line
 from detap.errors import InputError, Note, Problem, UsageError
@@ -196,8 +196,7 @@ class _RunLists:
     def _ordered(
         self, query: int, score: Floats, grade: Floats, judged: Floats | None
     ) -> RankedList:
-        ranks = np.flatnonzero(grade >= self.protocol.relevant_from)
-        hits = (ranks - np.arange(len(ranks))).astype(np.int32)
+        hits = hits_of(grade >= self.protocol.relevant_from)
         gains = None
         if judged is not None:
             graded = np.flatnonzero(grade > 0)
@@ -271,7 +270,13 @@ class _GalleryLists:
         self.relevant = ranking.count_relevant(self.relevance, threads)
         self.ranked = np.full(queries, max(0, items - protocol.exclude_self), np.int64)
         self.missing = np.zeros(queries, np.bool_)
-        self.notes = (*table.notes, *_self_match_notes(table, protocol))
+        self.notes = table.notes
+        if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
+            message = (
+                "queries and gallery are equal, so each query retrieves itself; exclude it with "
+                "--exclude-self"
+            )
+            self.notes = (*table.notes, Note("queries-in-gallery", message))
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Yield the index and the list of each query, to a depth or in full."""
@@ -335,26 +340,9 @@ class _GalleryLists:
             best = ranking.nearest_scores(scores, count, excluded, self.threads)
         for row in range(high - low):
             query = low + row
-            ranks = np.flatnonzero(self._is_relevant(query, best[row]))
-            hits = (ranks - np.arange(len(ranks))).astype(np.int32)
-            yield query, Ordered(hits, int(self.relevant[query]), length)
-
-    def _is_relevant(self, query: int, items: Integers) -> NDArray[np.bool_]:
-        """Return True for each item that shares a label with the query."""
-        query_labels, item_labels = self.query_labels[query], self.gallery_labels[items]
-        if item_labels.ndim == 1:
-            return np.asarray(item_labels == query_labels)
-        return np.asarray((item_labels & query_labels).any(axis=1))
-
-
-def _self_match_notes(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
-    """Yield a note if queries and gallery are equal, which inflates the metrics."""
-    if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
-        yield Note(
-            "queries-in-gallery",
-            "queries and gallery are equal, so each query retrieves itself; exclude it with "
-            "--exclude-self",
-        )
+            labels, of_query = self.gallery_labels[best[row]], self.query_labels[query]
+            shared = labels == of_query if labels.ndim == 1 else (labels & of_query).any(axis=1)
+            yield query, Ordered(hits_of(shared), int(self.relevant[query]), length)
 
 
 def _tie_order(table: Gallery, protocol: Retrieval) -> NDArray[np.int64] | None:
