@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,38 @@ from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12
 
+Value = TypeVar("Value", float, Floats)
+
+
+class _AtThreshold(Generic[Value]):
+    """Metrics at one or several score thresholds; undefined ones are NaN."""
+
+    def _metric(self, name: str) -> Value:
+        raise NotImplementedError
+
+    @property
+    def precision(self) -> Value:
+        """Fraction of true positives among kept detections."""
+        return self._metric("precision")
+
+    @property
+    def recall(self) -> Value:
+        """Fraction of true positives among ground truths."""
+        return self._metric("recall")
+
+    @property
+    def f1(self) -> Value:
+        """The harmonic mean of precision and recall."""
+        return self._metric("F1")
+
+    @property
+    def false_positives_per_image(self) -> Value:
+        """False positives per image."""
+        return self._metric("false-positives-per-image")
+
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(_AtThreshold[float]):
     """Counts of a detector or class at one score threshold; undefined metrics are NaN."""
 
     score: float  # the threshold; NaN without candidates
@@ -36,35 +65,15 @@ class Point:
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics at a score threshold by name."""
-        return {name: self._number(name) for name in AT_THRESHOLD}
+        return {name: self._metric(name) for name in AT_THRESHOLD}
 
-    @property
-    def precision(self) -> float:
-        """Fraction of true positives among kept detections."""
-        return self._number("precision")
-
-    @property
-    def recall(self) -> float:
-        """Fraction of true positives among ground truths."""
-        return self._number("recall")
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        return self._number("F1")
-
-    @property
-    def false_positives_per_image(self) -> float:
-        """False positives per image."""
-        return self._number("false-positives-per-image")
-
-    def _number(self, name: str) -> float:
+    def _metric(self, name: str) -> float:
         counts = self.true_positives, self.false_positives, self.false_negatives, self.images
         return float(AT_THRESHOLD[name].of_counts(*map(np.asarray, counts)))
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Sweep(Brief):
+class Sweep(_AtThreshold[Floats], Brief):
     """Counts at each of n candidate thresholds, from the highest down."""
 
     score: Floats  # (n,) falling; no two are equal
@@ -72,26 +81,6 @@ class Sweep(Brief):
     false_positives: Counts  # (n,)
     positives: int  # number of ground truths, without ignored
     images: int
-
-    @property
-    def precision(self) -> Floats:
-        """At each threshold, (n,) float64."""
-        return self._metric("precision")
-
-    @property
-    def recall(self) -> Floats:
-        """At each threshold, (n,) float64; NaN without ground truths."""
-        return self._metric("recall")
-
-    @property
-    def f1(self) -> Floats:
-        """At each threshold, (n,) float64."""
-        return self._metric("F1")
-
-    @property
-    def false_positives_per_image(self) -> Floats:
-        """At each threshold, (n,) float64; NaN without images."""
-        return self._metric("false-positives-per-image")
 
     def _metric(self, name: str) -> Floats:
         right, wrong = self.true_positives, self.false_positives
