@@ -24,7 +24,6 @@ from detap.tables.detection import Floats
 
 __all__ = [
     "Draws",
-    "PairedResamples",
     "Resampled",
     "Weights",
     "draw_weights",
@@ -100,13 +99,6 @@ class Resampled(Brief):
         return Draws(*(part[label] for part in self.by_class[name]))
 
 
-class PairedResamples(NamedTuple):
-    """Metrics of two detectors in the same resamples of the images."""
-
-    first: Resampled
-    second: Resampled
-
-
 def resampled(
     result: Result,
     weights: Weights,
@@ -157,12 +149,11 @@ def paired_resamples(
     resamples: int = 1000,
     seed: int = 0,
     threads: int | None = None,
-) -> PairedResamples:
+) -> tuple[Resampled, ...]:
     """Compute the summaries of two results in the same resamples of images."""
     names = [s.name for s in metrics.summary(first.protocol) if s.metric.has_intervals]
     weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
-    both = (resampled(result, weights, names, threads=threads) for result in (first, second))
-    return PairedResamples(*both)
+    return tuple(resampled(result, weights, names, threads=threads) for result in (first, second))
 
 
 def standard_error(spread: Floats) -> float:

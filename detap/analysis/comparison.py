@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.bootstrap import Draws, PairedResamples, paired_resamples
+from detap.analysis.bootstrap import Draws, Resampled, paired_resamples
 from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
 from detap.analysis.operating import sweep
@@ -150,7 +150,7 @@ class Comparison(Displayed):
 
     first: Result
     second: Result
-    resamples: PairedResamples | None
+    resamples: tuple[Resampled, ...] | None  # of the first and of the second
     confidence: float
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
@@ -164,12 +164,12 @@ class Comparison(Displayed):
 
     def draws(self, name: str, label: int | None = None) -> Draws:
         """Return the difference of a metric, or a class's; empty without an interval."""
-        pair = self.resamples
-        if pair is None or name not in pair.first.overall:
+        if self.resamples is None or name not in self.resamples[0].overall:
             return Draws()
         if self.counted(name, label) < self.min_ground_truths:
             return Draws()
-        return pair.second.of(name, label) - pair.first.of(name, label)
+        first, second = (one.of(name, label) for one in self.resamples)
+        return second - first
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of a metric's difference; NaN without one."""
@@ -180,7 +180,7 @@ class Comparison(Displayed):
         """Notes on metrics without an interval."""
         if self.resamples is None:
             return ()
-        counts = {name: self.counted(name) for name in self.resamples.first.overall}
+        counts = {name: self.counted(name) for name in self.resamples[0].overall}
         return interval_notes([*self.first.summary], counts, self.min_ground_truths)
 
 
