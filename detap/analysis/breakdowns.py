@@ -126,7 +126,9 @@ def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Brea
     crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
     edge = 1.0 if results.protocol.inclusive_pixels else 0.0
     parts = {
-        "size": between(SIZES, *map(_side, results.boxes)),
+        "size": between(
+            SIZES, *(np.sqrt(np.maximum(boxes.overlap_area, 0.0)) for boxes in results.boxes)
+        ),
         "aspect_ratio": between(RATIOS, *(_ratio(boxes, edge) for boxes in results.boxes)),
         "crowding": between(COUNTS, *(crowd[boxes.image] for boxes in results.boxes)),
     }
@@ -210,11 +212,6 @@ def iou_histogram_by_score(
         true_positives=counts(right, results.matched_similarity[right]),
         false_positives=counts(wrong, near.same_class_similarity),
     )
-
-
-def _side(boxes: Boxes) -> Floats:
-    side: Floats = np.sqrt(np.maximum(boxes.overlap_area, 0.0))
-    return side
 
 
 def _ratio(boxes: Boxes, edge: float) -> Floats:

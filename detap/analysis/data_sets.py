@@ -101,7 +101,11 @@ class DataSets(Displayed):
     def values(self, name: str, group: str | None = None) -> dict[str, float]:
         """Return a metric by data set; NaN if undefined."""
         if name not in self._cache:
-            self._cache[name] = _values(self.sets, name)
+            listed = any(name in one.summary for one in self.sets)  # NaN where only others do
+            self._cache[name] = {
+                one.name: one.summary.get(name, nan) if listed else one.metric(name)
+                for one in self.sets
+            }
         values = self._cache[name]
         return {
             one.name: values[one.name] for one in self.sets if group is None or one.group == group
@@ -195,12 +199,6 @@ def signature_of(signatures: Sequence[str]) -> str:
     parts = [signature.split("|") for signature in signatures]
     common = [part for part in parts[0] if all(part in other for other in parts)]
     return "|".join(part for part in common if not part.startswith(("classes:", "images:")))
-
-
-def _values(sets: Sequence[DataSet], name: str) -> dict[str, float]:
-    """Return a metric by data set; NaN where only others list it."""
-    listed = any(name in one.summary for one in sets)
-    return {one.name: one.summary.get(name, nan) if listed else one.metric(name) for one in sets}
 
 
 def _mean_of_defined(columns: Sequence[Floats]) -> Floats:

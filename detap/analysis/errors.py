@@ -138,12 +138,10 @@ def errors(
     results, wrong, rows = _as_tidecv(whole, iou)
     if score is not None:
         results, wrong = results.above(score), wrong & (results.boxes[0].score >= score)
-    chosen = run if isinstance(run, SelectedClasses) else None
-    result_errors = _Analysis(results, "tidecv", wrong).errors(
-        None if chosen is None else chosen.labels
-    )
-    result_errors = _on_all_rows(result_errors, rows, len(whole.ground_truth))
-    return result_errors if chosen is None else _of_classes(result_errors, chosen)
+    analysis, count = _Analysis(results, "tidecv", wrong), len(whole.ground_truth)
+    if not isinstance(run, SelectedClasses):
+        return _on_all_rows(analysis.errors(), rows, count)
+    return _of_classes(_on_all_rows(analysis.errors(run.labels), rows, count), run)
 
 
 class _Analysis:
@@ -358,9 +356,7 @@ def _on_all_rows(partial: Errors, rows: Integers, count: int) -> Errors:
         full[rows] = flags
         return full
 
-    target = (
-        np.where(partial.target >= 0, rows[partial.target], -1) if len(rows) else partial.target
-    )
+    target = np.append(rows, np.int32(-1))[partial.target]  # index -1 gives -1
     return replace(
         partial, target=target, missed=spread(partial.missed), unmatched=spread(partial.unmatched)
     )

@@ -56,23 +56,15 @@ def evaluate_protocols(
             for pool, part in _pools(matching, members):
                 answers |= _pooled_answers(tables, pool, part, question, options)
             continue
-        results = (
-            iter([score_tables(*tables, *members.values(), **options)])
-            if len(members) == 1
-            else _results(tables, matching, members.values(), options)
-        )
+        results: Iterable[Result]
+        if len(members) == 1:
+            results = [score_tables(*tables, *members.values(), **options)]
+        else:
+            matched = score_tables(*tables, matching, **options, match_table=True, curves=False)
+            results = (reaccumulate(matched, protocol) for protocol in members.values())
         for canonical_protocol, result in zip(members, results, strict=True):
             answers[canonical_protocol] = question(result)
     return [answers[canonical_protocol] for canonical_protocol in canonical_protocols]
-
-
-def _results(
-    tables: Tables, matching: Protocol, protocols: Iterable[Protocol], options: Mapping[str, Any]
-) -> Iterator[Result]:
-    """Yield the results of protocols with the same matching."""
-    matched = score_tables(*tables, matching, **options, match_table=True, curves=False)
-    for protocol in protocols:
-        yield reaccumulate(matched, protocol)
 
 
 def _matching(protocol: Protocol, pooled: bool) -> Protocol:
