@@ -1,7 +1,8 @@
 """Nearest ground truths of detections in all classes, compiled. See nearest.py."""
 
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
+
+import numpy as np
 
 from detap.core._overlap cimport larger, overlap, divide_overlap, smaller
 
@@ -9,10 +10,6 @@ cdef enum:
     SAME_CLASS = 0
     MATCHED = 1
     OTHER_CLASS = 2
-
-cdef struct NearestTruths:  # -1 and 0 if none
-    int32_t truth[3]
-    double value[3]
 
 
 cdef class ImageGroundTruths:
@@ -49,48 +46,32 @@ cdef class ImageGroundTruths:
         Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
     ) -> None:
         """Write the nearest ground truths (same class, matched, other class) of some rows."""
-        cdef Py_ssize_t n, kind
+        cdef Py_ssize_t n, g, kind, first, last
         cdef int32_t row
-        cdef NearestTruths nearest
-        cdef double* intersection = self._allocate()
+        cdef int32_t[3] nearest
+        cdef double[3] largest
+        cdef double similarity
+        cdef double[::1] intersection = np.empty(self.row.shape[0] + 1)
         with nogil:
             for n in range(begin, end):
                 row = rows[n]
-                self._find_nearest(
-                    &corners[row, 0], area[row], image[row], label[row], intersection, &nearest
-                )
+                first, last = self.start[image[row]], self.start[image[row] + 1]
+                self._intersect(&corners[row, 0], first, last, &intersection[0])
+                nearest = [-1, -1, -1]
+                largest = [0.0, 0.0, 0.0]
+                for g in range(first, last):
+                    if intersection[g - first] == 0.0:
+                        continue
+                    similarity = divide_overlap(
+                        intersection[g - first], area[row], self.area[g], self.crowd[g]
+                    )
+                    kind = SAME_CLASS if self.label[g] == label[row] else OTHER_CLASS
+                    if similarity > largest[kind]:
+                        largest[kind], nearest[kind] = similarity, self.row[g]
+                    if kind == SAME_CLASS and self.matched[g] and similarity > largest[MATCHED]:
+                        largest[MATCHED], nearest[MATCHED] = similarity, self.row[g]
                 for kind in range(3):
-                    truth[kind, n] = nearest.truth[kind]
-                    value[kind, n] = nearest.value[kind]
-        free(intersection)
-
-    cdef double* _allocate(self) except NULL:
-        cdef double* intersection = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
-        if intersection == NULL:
-            raise MemoryError()
-        return intersection
-
-    cdef void _find_nearest(
-        self, const double* box, double area, int32_t image, int32_t label, double* intersection,
-        NearestTruths* nearest,
-    ) noexcept nogil:
-        cdef Py_ssize_t g, kind, first = self.start[image], last = self.start[image + 1]
-        cdef double similarity
-        for kind in range(3):
-            nearest.truth[kind] = -1
-            nearest.value[kind] = 0.0
-        self._intersect(box, first, last, intersection)
-        for g in range(first, last):
-            if intersection[g - first] == 0.0:
-                continue
-            similarity = divide_overlap(intersection[g - first], area, self.area[g], self.crowd[g])
-            kind = SAME_CLASS if self.label[g] == label else OTHER_CLASS
-            if similarity > nearest.value[kind]:
-                nearest.value[kind] = similarity
-                nearest.truth[kind] = self.row[g]
-            if kind == SAME_CLASS and self.matched[g] and similarity > nearest.value[MATCHED]:
-                nearest.value[MATCHED] = similarity
-                nearest.truth[MATCHED] = self.row[g]
+                    truth[kind, n], value[kind, n] = nearest[kind], largest[kind]
 
     cdef void _intersect(
         self, const double* box, Py_ssize_t first, Py_ssize_t last, double* intersection

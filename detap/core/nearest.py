@@ -67,8 +67,7 @@ class GroundTruthIndex:
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
         """Return the nearest ground truths of some detections."""
-        truth = np.empty((3, len(rows)), np.int32)
-        value = np.empty((3, len(rows)))
+        truth, value = np.empty((3, len(rows)), np.int32), np.empty((3, len(rows)))
         columns = _columns(detections)
 
         def fill(begin: int, end: int) -> None:
