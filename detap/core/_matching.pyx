@@ -534,46 +534,30 @@ cdef class Matcher(Accumulator):
     cdef Py_ssize_t _find_candidates(self, int32_t row, Scratch* s, double* best) noexcept nogil:
         """List the ground truths that a detection reaches at any threshold, best first."""
         # Equal ones are in file order, or reversed, by protocol. If only the best may be matched,
-        # only it is listed.
-        cdef int32_t image = self.dt_image[row]
-        cdef Py_ssize_t begin = s.truth_begin[image]
-        cdef const double* box = &self.dt_corners[row, 0]
-        cdef double area = self.dt_overlap_area[row]
+        # only it is listed. Pairs are in file order.
+        cdef int32_t truth, image = self.dt_image[row]
+        cdef int64_t begin = s.truth_begin[image], end = begin + s.truth_count[image], i
         cdef Py_ssize_t count = 0
-        cdef Py_ssize_t i
         cdef double similarity
         cdef uint64_t reached
+        if self.paired:
+            begin, end = self.pair_start[row], self.pair_start[row + 1]
         best[0] = 0.0
-        for i in range(begin, begin + s.truth_count[image]):
-            similarity = overlap(
-                box, area, s.truths[i].corners, s.truths[i].overlap_area,
-                s.truths[i].crowd, self.pixel_offset,
-            )
-            if similarity > best[0]:
-                best[0] = similarity
-            reached = self._thresholds_reached(similarity)
-            if reached:
-                count = insert_candidate(
-                    s.candidates, count, similarity, reached, <int32_t>i, self.last_of_equal
+        for i in range(begin, end):
+            if self.paired:
+                truth, similarity = self.truth_index[self.pair_truth[i]], self.pair_similarity[i]
+            else:
+                truth = <int32_t>i
+                similarity = overlap(
+                    &self.dt_corners[row, 0], self.dt_overlap_area[row], s.truths[i].corners,
+                    s.truths[i].overlap_area, s.truths[i].crowd, self.pixel_offset,
                 )
-        return count if self.best_unmatched or count == 0 else 1
-
-    cdef Py_ssize_t _read_candidates(self, int32_t row, Scratch* s, double* best) noexcept nogil:
-        """List the candidates from precomputed pairs, which are in file order."""
-        cdef Py_ssize_t count = 0
-        cdef int64_t p
-        cdef double similarity
-        cdef uint64_t reached
-        best[0] = 0.0
-        for p in range(self.pair_start[row], self.pair_start[row + 1]):
-            similarity = self.pair_similarity[p]
             if similarity > best[0]:
                 best[0] = similarity
             reached = self._thresholds_reached(similarity)
             if reached:
                 count = insert_candidate(
-                    s.candidates, count, similarity, reached, self.truth_index[self.pair_truth[p]],
-                    self.last_of_equal,
+                    s.candidates, count, similarity, reached, truth, self.last_of_equal
                 )
         return count if self.best_unmatched or count == 0 else 1
 
@@ -607,10 +591,7 @@ cdef class Matcher(Accumulator):
             first_m = max_dets_count - 1
             while first_m > 0 and rank < self.max_dets[first_m - 1]:
                 first_m -= 1
-            if self.paired:
-                n_near = self._read_candidates(row, s, &best)
-            else:
-                n_near = self._find_candidates(row, s, &best)
+            n_near = self._find_candidates(row, s, &best)
             if self.keep:
                 self.max_dets_index[row] = <uint8_t>first_m
                 self.max_iou[row] = best
