@@ -438,6 +438,7 @@ cdef struct Shape:
     int64_t area
     Bounds bounds
     bint rasterized         # if not, only the bounds are set
+    bint owns_runs
     Runs boundary           # NULL until it is needed
     int64_t boundary_area
 
@@ -486,6 +487,7 @@ cdef class Store:
         cdef int64_t end = self.first_point(self.ring_start[mask + 1])
         cdef double left = 1e300, top = 1e300, right = -1e300, bottom = -1e300
         to.boundary.at = NULL
+        to.owns_runs = False
         to.rasterized = self.has_runs(mask)
         if to.rasterized:
             to.count = self.run_start[mask + 1] - self.run_start[mask]
@@ -694,30 +696,24 @@ cdef class MaskPairs:
         cdef Py_ssize_t n = self.dt_start[group + 1] - self.dt_start[group]
         cdef Py_ssize_t g = self.gt_start[group + 1] - self.gt_start[group]
         cdef Shape *shapes = <Shape *>malloc((n + g) * sizeof(Shape))
-        cdef uint8_t *owns_runs = <uint8_t *>malloc(n + g)
         cdef Py_ssize_t i
-        cdef bint done = shapes != NULL and owns_runs != NULL
-        if done:
-            for i in range(n):
-                self.detections.load(self.dt_mask[self.dt_rows[self.dt_start[group] + i]],
-                                  &shapes[i])
-                owns_runs[i] = 0
-            for i in range(g):
-                self.truths.load(self.gt_mask[self.gt_rows[self.gt_start[group] + i]],
-                                  &shapes[n + i])
-                owns_runs[n + i] = 0
-            done = self.compare(group, shapes, owns_runs, n, g, scratch)
-            for i in range(n + g):
-                if owns_runs[i]:
-                    free(<void *>shapes[i].runs)
-                free(shapes[i].boundary.at)
+        cdef bint done
+        if shapes == NULL:
+            return False
+        for i in range(n):
+            self.detections.load(self.dt_mask[self.dt_rows[self.dt_start[group] + i]], &shapes[i])
+        for i in range(g):
+            self.truths.load(self.gt_mask[self.gt_rows[self.gt_start[group] + i]], &shapes[n + i])
+        done = self.compare(group, shapes, n, g, scratch)
+        for i in range(n + g):
+            if shapes[i].owns_runs:
+                free(<void *>shapes[i].runs)
+            free(shapes[i].boundary.at)
         free(shapes)
-        free(owns_runs)
         return done
 
     cdef bint compare(
-        self, Py_ssize_t group, Shape *shapes, uint8_t *owns_runs, Py_ssize_t n, Py_ssize_t g,
-        Scratch *scratch,
+        self, Py_ssize_t group, Shape *shapes, Py_ssize_t n, Py_ssize_t g, Scratch *scratch
     ) noexcept nogil:
         cdef Py_ssize_t i, k
         cdef int32_t dt, truth
@@ -735,16 +731,11 @@ cdef class MaskPairs:
                 crowd = self.crowd[truth]
                 if not self.may_reach(dt_shape, gt_shape, crowd):
                     continue
-                if not dt_shape.rasterized:
-                    if not self.rasterize_mask(
-                        self.detections, self.dt_mask[dt], dt_shape, scratch
-                    ):
-                        return False
-                    owns_runs[i] = 1
-                if not gt_shape.rasterized:
-                    if not self.rasterize_mask(self.truths, self.gt_mask[truth], gt_shape, scratch):
-                        return False
-                    owns_runs[n + k] = 1
+                if not (
+                    self.rasterize(self.detections, self.dt_mask[dt], dt_shape, scratch)
+                    and self.rasterize(self.truths, self.gt_mask[truth], gt_shape, scratch)
+                ):
+                    return False
                 if not self.may_reach(dt_shape, gt_shape, crowd):
                     continue
                 shared = intersection_area(
@@ -796,18 +787,21 @@ cdef class MaskPairs:
             union_area += (gt_shape.area if gt_shape.rasterized else shared) - shared
         return shared > 0 and <double>shared / <double>union_area >= self.min_similarity
 
-    cdef bint rasterize_mask(
+    cdef bint rasterize(
         self, Store store, Py_ssize_t mask, Shape *to, Scratch *scratch
     ) noexcept nogil:
-        """Rasterize a mask for this group, which owns its runs."""
+        """Rasterize a mask for this group, which owns its runs, once."""
         cdef uint32_t *runs
+        if to.rasterized:
+            return True
         if not store.rasterize_mask(mask, scratch):
             return False
         runs = <uint32_t *>malloc(max(scratch.mask.count, 1) * sizeof(uint32_t))
         if runs == NULL:
             return False
         memcpy(runs, scratch.mask.at, scratch.mask.count * sizeof(uint32_t))
-        to.runs, to.count, to.rasterized = runs, scratch.mask.count, True
+        to.runs, to.count = runs, scratch.mask.count
+        to.rasterized = to.owns_runs = True
         store.measure(mask, to)
         return True
 
