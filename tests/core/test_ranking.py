@@ -186,19 +186,6 @@ def test_the_best_scores_lie_anywhere_in_a_gallery(best: list[int]) -> None:
     assert ranking.nearest_scores(scores, len(best)).tolist() == [best]
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sums_of_more_components_than_are_added_at_a_time(kind: Any) -> None:
-    """Exact for small integers."""
-    random = np.random.default_rng(9)
-    queries, items = (random.integers(-9, 10, (n, 300)).astype(kind) for n in (9, 50))
-    panels = ranking.make_panels([np.ascontiguousarray(items.T)], 300, 50, kind)
-    products, distances = np.zeros((9, 50)), np.zeros((9, 50))
-    ranking.products(queries, panels, products)
-    ranking.negative_distances(queries, panels, distances)
-    assert (products == queries.astype(int) @ items.astype(int).T).all()
-    assert (distances == -((queries[:, None] - items) ** 2).sum(-1)).all()
-
-
 def test_lists_rank_by_score_and_then_by_tie_break() -> None:
     start = np.array([0, 3, 3, 5])
     score = np.array([1.0, 2.0, 1.0, 5.0, 5.0])

@@ -84,23 +84,11 @@ def side_by_side(items: Any) -> ranking.Panels:
     )
 
 
-@given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 9))
-def test_distances_equal_those_of_differences(seed: int, kind: Any, width: int) -> None:
-    """Exact for small integers at any distance; equal items have equal distances."""
-    random = np.random.default_rng(seed)
-    far = random.integers(0, 2) * 2.0**20
-    queries = (far + random.integers(-9, 9, (3, width))).astype(kind)
-    items = (far + random.integers(-9, 9, (random.integers(1, 150), width))).astype(kind)
-    expected = -((queries[:, None].astype(float) - items) ** 2).sum(-1)
-    for plain in (True, False):
-        _ranking.use_plain_loops(plain)
-        for threads in (1, 2):
-            computed = np.empty_like(expected)
-            ranking.negative_distances(queries, side_by_side(items), computed, threads)
-            assert (computed == expected).all()
-
-
-@given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 70))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from((np.float32, np.float64)),
+    st.integers(1, 70) | st.just(300),  # more than are added at a time
+)
 def test_sums_are_added_in_order_for_any_row(seed: int, kind: Any, width: int) -> None:
     """The same bits as adding term by term in Python, on every machine and in every block."""
     random = np.random.default_rng(seed)
@@ -241,13 +229,8 @@ def test_a_query_without_relevant_items_is_noted() -> None:
     assert np.isnan(empty.summary["mAP"])
 
 
-def test_vectors_of_length_zero_have_no_cosine() -> None:
+def test_products_that_overflow_are_refused() -> None:
     table = as_embeddings(random_codes(3))
-    zero = table.gallery.copy()
-    zero[4] = 0
-    broken = gallery("embeddings", table.query, zero, (table.query_labels, table.gallery_labels))
-    with pytest.raises(InputError, match="item 4: vector of length 0 has no cosine"):
-        retrieval.evaluate(broken, RULES)
     huge = gallery(
         "embeddings",
         table.query * np.float32(1e30),
