@@ -223,8 +223,13 @@ class _Search:
         return self._scored(trials), inapplicable
 
     def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
-        """Score the trials that are new and applicable."""
-        return self._scored([trial for trial in trials if self._is_new(trial)])
+        """Score the trials that are applicable and new."""
+        applicable = (
+            trial
+            for trial in trials
+            if self._has_metric(trial) and is_applicable(trial.protocol, self.tables)
+        )
+        return self._scored([trial for trial in applicable if self._is_new(trial)])
 
     def _has_metric(self, trial: _Trial) -> bool:
         try:
@@ -243,9 +248,7 @@ class _Search:
         ]
 
     def _is_new(self, trial: _Trial) -> bool:
-        """Return True if the protocol is applicable and not equivalent to an earlier one."""
-        if not self._has_metric(trial) or not is_applicable(trial.protocol, self.tables):
-            return False
+        """Return True if the protocol is not equivalent to an earlier one."""
         equivalent = canonical(self._restricted(trial), self.tables[0])
         is_new = equivalent not in self._seen
         # Changed presets are scored over all areas only.
