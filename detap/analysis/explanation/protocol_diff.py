@@ -213,35 +213,30 @@ def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
     effects = []
     for step in range(steps):
         before, after = (1 << step) - 1, everything & ~((2 << step) - 1)
-        change = value_by_combination[before | 1 << step] - value_by_combination[before]
-        effects.append(
-            StepEffect(
-                change, value_by_combination[after | 1 << step] - value_by_combination[after]
-            )
+        in_order, in_reverse = (
+            value_by_combination[taken | 1 << step] - value_by_combination[taken]
+            for taken in (before, after)
         )
+        effects.append(StepEffect(in_order, in_reverse))
     return effects
 
 
 def shapley_effects(values: Sequence[float]) -> list[StepEffect]:
     """Compute the Shapley value of each step in the difference of last and first value."""
     steps = (len(values) - 1).bit_length()
-    effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
-    return [
-        effect._replace(**_over_all(values, step, steps)) for step, effect in enumerate(effects)
-    ]
-
-
-def _over_all(values: Sequence[float], step: int, steps: int) -> dict[str, float]:
-    bit = 1 << step
-    changes = [
-        (context.bit_count(), values[context | bit] - values[context])
-        for context in range(len(values))
-        if not context & bit
-    ]
-    # Fraction of all orders in which a given set of `taken` steps precedes this one.
+    # Fraction of all orders in which a given set of `taken` steps precedes another step.
     weight = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
-    return {
-        "shapley": fsum(change * weight[taken] for taken, change in changes),
-        "minimum": min(change for _, change in changes),
-        "maximum": max(change for _, change in changes),
-    }
+    effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
+    for step, effect in enumerate(effects):
+        bit = 1 << step
+        changes = {
+            context: values[context | bit] - values[context]
+            for context in range(len(values))
+            if not context & bit
+        }
+        effects[step] = effect._replace(
+            shapley=fsum(change * weight[c.bit_count()] for c, change in changes.items()),
+            minimum=min(changes.values()),
+            maximum=max(changes.values()),
+        )
+    return effects
