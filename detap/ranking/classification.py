@@ -15,7 +15,7 @@ from detap.display import Displayed, summary_line
 from detap.errors import Note
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Classification
-from detap.ranking.metrics import Ordered
+from detap.ranking.lists import Ordered
 from detap.tables.ranking import Samples
 
 Floats = NDArray[np.float64]

@@ -10,21 +10,14 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core import ranking, ties
+from detap.core import ranking
 from detap.core.curves import hits_of, mean_of_defined
-from detap.core.ties import TieGroups
 from detap.display import Displayed, summary_line
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
-from detap.ranking.metrics import (
-    Expected,
-    Gains,
-    Ordered,
-    RankedList,
-    RankingMetric,
-    select_metrics,
-)
+from detap.ranking.lists import Expected, Gains, Ordered, RankedList, TieGroups, tie_groups
+from detap.ranking.metrics import RankingMetric, select_metrics
 from detap.ranking.similarity import Similarities
 from detap.tables.columns import check_threads
 from detap.tables.ranking import Gallery, Run
@@ -322,7 +315,7 @@ class _GalleryLists:
         for row in range(high - low):
             rows = slice(ranked.start[row], ranked.start[row + 1])
             if self.protocol.tie_break == "expected":
-                groups = ties.tie_groups(ranked.above[rows], ranked.level[rows])
+                groups = tie_groups(ranked.above[rows], ranked.level[rows])
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
                 yield low + row, Ordered(ranked.hits[rows], int(counts[row]), length)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core import ties
 from detap.formats.ranking.runs import read_npz_retrieval
 from detap.ranking import protocols, retrieval
-from detap.ranking.metrics import Expected, Ordered
+from detap.ranking.lists import Expected, Ordered, TieGroups, tie_groups
 from detap.tables.ranking import Run
 from tests.ranking.cases import gallery
 
@@ -101,21 +100,23 @@ def test_expected_metrics_of_a_gallery_equal_those_of_its_run(tmp_path: Any) -> 
 
 def test_interpolated_precision_of_expected_counts() -> None:
     """Two items of equal score, one relevant: half a hit each, precision 1/2 at every rank."""
-    groups = ties.TieGroups(np.array([0]), np.array([2]), np.array([1]))
+    groups = TieGroups(np.array([0]), np.array([2]), np.array([1]))
     assert Expected(groups, 1, 2).precision_at_levels() == pytest.approx(np.full(11, 0.5))
     # With a second relevant item below, alone: 1/2 up to recall 1/2, then 2/3 everywhere.
-    groups = ties.TieGroups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1]))
+    groups = TieGroups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1]))
     assert Expected(groups, 2, 3).precision_at_levels() == pytest.approx(np.full(11, 2 / 3))
 
 
 def test_the_expected_reciprocal_rank_of_one_relevant_item() -> None:
     """Equally often first, second, third and fourth of four items of equal score."""
-    groups = ties.TieGroups(np.array([0]), np.array([4]), np.array([1]))
-    assert ties.reciprocal_rank(groups, 4) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    groups = TieGroups(np.array([0]), np.array([4]), np.array([1]))
+    assert Expected(groups, 1, 4).reciprocal_rank(4) == pytest.approx(
+        (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4
+    )
 
 
 def test_no_relevant_item_retrieved() -> None:
-    none = ties.tie_groups(np.zeros(0, np.int32), np.zeros(0, np.int32))
+    none = tie_groups(np.zeros(0, np.int32), np.zeros(0, np.int32))
     for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):
         assert ranked.relevant_within(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0
         assert ranked.average_precision(3, "all") == 0
