@@ -98,7 +98,12 @@ def calibration(
     rows = results.match_table.ranking.rows
     rows = rows[results.scored[rows]]
     score = detections.score[rows]
-    _check_scores(score)
+    outside = score[(score < 0) | (score > 1)]
+    if len(outside):
+        raise UsageError(
+            f"{len(outside)} scores lie outside [0, 1], such as {float(outside[0])!r}; calibration "
+            "requires probabilities"
+        )
     right = results.true_positive[rows]
     overlap = np.where(right, results.matched_similarity[rows], 0.0)
     label, classes = detections.label[rows], len(results.classes)
@@ -109,15 +114,6 @@ def calibration(
         by_class=_reliability(score, right, label, classes, bins),
         localized=_reliability(score, overlap, label, classes, localized_bins),
     )
-
-
-def _check_scores(score: Floats) -> None:
-    outside = (score < 0) | (score > 1)
-    if outside.any():
-        raise UsageError(
-            f"{int(outside.sum())} scores lie outside [0, 1], such as "
-            f"{float(score[outside][0])!r}; calibration requires probabilities"
-        )
 
 
 def _reliability(

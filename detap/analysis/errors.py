@@ -288,7 +288,19 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     result.protocol.require_boxes("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")
     run = result._run
-    protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
+    protocol = Protocol(
+        name=result.protocol.name,
+        iou_thresholds=(USUAL_IOU if iou is None else iou,),
+        candidate="best-unmatched",
+        equal_iou="first",
+        area_ranges=(ANY_AREA,),
+        max_dets=(_TIDECV_LIMIT,),
+        max_dets_scope="image",
+        tie_break="image",
+        interpolation="101-point",
+        recall_grid="hundredths",
+        class_agnostic=result.protocol.class_agnostic,
+    )
     kept = np.flatnonzero(~run.ignored).astype(np.int32)
     ground_truths = run.ground_truth.select(kept)
     run_without_ignored = EvaluationRun(
@@ -302,22 +314,6 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     if len(kept) < len(run.ignored):
         results = replace(results, ignored=_covered(run, results, wrong))
     return results, wrong, kept
-
-
-def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
-    return Protocol(
-        name=protocol.name,
-        iou_thresholds=(iou,),
-        candidate="best-unmatched",
-        equal_iou="first",
-        area_ranges=(ANY_AREA,),
-        max_dets=(_TIDECV_LIMIT,),
-        max_dets_scope="image",
-        tie_break="image",
-        interpolation="101-point",
-        recall_grid="hundredths",
-        class_agnostic=protocol.class_agnostic,
-    )
 
 
 def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:

@@ -14,7 +14,7 @@ from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.formats.catalogue import FORMATS
 from detap.io.paths import STDIN
-from detap.tables.detection import GroundTruth, Integers, Name
+from detap.tables.detection import Integers, Name
 
 Columns = dict[str, NDArray[Any]]
 
@@ -38,7 +38,9 @@ def matches_table(result: Result, *, iou: float | None = None) -> Columns:
     similarity = np.where(rows.ground_truth < 0, np.nan, rows.similarity)
     numbers = np.append(_numbers_in_images(result._run), 0)  # index -1 gives 0
     truth = result.ground_truth
-    file_names = _file_names(truth)
+    file_names: dict[Name, str] = {}
+    if truth.format in FORMATS and all(file.path != STDIN for file in truth.files):
+        file_names = FORMATS[truth.format].file_names(truth)  # it is read again
     return {
         "image": _names(truth.images)[image[order]],
         "file_name": _names([file_names.get(name, "") for name in truth.images])[image[order]],
@@ -75,10 +77,3 @@ def _numbers_in_images(run: EvaluationRun) -> Integers:
     ordered = image[order]
     numbers[order] = np.arange(1, len(image) + 1) - np.searchsorted(ordered, ordered)
     return numbers[run.ground_truths] if isinstance(run, SelectedClasses) else numbers
-
-
-def _file_names(truth: GroundTruth) -> dict[Name, str]:
-    """Return the file names in the ground truth, which is read again."""
-    if truth.format not in FORMATS or any(file.path == STDIN for file in truth.files):
-        return {}
-    return FORMATS[truth.format].file_names(truth)

@@ -126,7 +126,10 @@ class _ClassMatcher:
             if a == 0:
                 scores.counts[:2, label] += (positives, -positives)
                 scores.counts[3:5, label] = counts.tp[-1], counts.fp[-1]
-                scores.counts[5, label] = self._duplicates(valid, counted, counts.matched_dt)
+                # False positives on ground truths that others matched.
+                dt_rows = self.pairs.dt[valid[self.pairs.gt]]
+                dt_rows = dt_rows[(counted & ~self.hidden)[dt_rows]]
+                scores.counts[5, label] = len(np.setdiff1d(dt_rows, counts.matched_dt))
 
     def _write(self, scores: Scores, a: int, counts: _Counts) -> None:
         label = self.part.label
@@ -171,12 +174,6 @@ class _ClassMatcher:
         return _Counts(
             right, n_visible - matched_visible, int(valid.sum()) - matched_positives, pairs.dt[last]
         )
-
-    def _duplicates(self, valid: Flags, counted: Flags, taken: Rows) -> int:
-        """Count the false positives on ground truths that others matched."""
-        dt_rows = self.pairs.dt[valid[self.pairs.gt]]
-        dt_rows = dt_rows[(counted & ~self.hidden)[dt_rows]]
-        return len(np.setdiff1d(dt_rows, taken))
 
     def _overlapping(
         self, of_ground_truths: Flags, of_detections: Flags, *, crowd: bool = False
