@@ -1,7 +1,14 @@
-"""COCO files from rows of image, class and box."""
+"""COCO files, also from rows of image, class and box."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from detap.formats import read_detections, read_ground_truth
+from detap.tables.detection import Detections, GroundTruth
+
+Files = tuple[Path, Path]
 
 Row = tuple[int, int, Sequence[float]]
 """Image, class, and box as x, y, width, height."""
@@ -39,3 +46,17 @@ def results_of(rows: Iterable[Row], score: float = 0.9) -> list[dict[str, Any]]:
         {"image_id": image, "category_id": label, "bbox": box, "score": score}
         for image, label, box in rows
     ]
+
+
+def saved(folder: Path, truth: Any, results: Any) -> Files:
+    """Write ground truth and detections; return their paths."""
+    files = folder / "gt.json", folder / "dt.json"
+    for path, content in zip(files, (truth, results), strict=True):
+        path.write_text(json.dumps(content), "utf-8")
+    return files
+
+
+def read(files: Files, **reading: Any) -> tuple[GroundTruth, Detections]:
+    """Return the tables of ground truth and detections."""
+    truth = read_ground_truth(files[0], **reading)
+    return truth, read_detections(files[1], truth, **reading)

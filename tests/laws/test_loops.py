@@ -1,6 +1,5 @@
 """Masks and keypoints in batches, or as arrays, score as COCO files of the same."""
 
-import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import detap
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.coco import Files, read, saved
 from tests.laws.test_laws import assert_same_result
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
@@ -40,16 +40,14 @@ class Batch:
     masks: bool
     boxed: bool  # whether detections have boxes
 
-    def write(self, folder: str) -> tuple[Path, Path]:
-        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
+    def write(self, folder: str) -> Files:
         images = [
             {"id": image, "height": h, "width": w, **LISTS} for image, (h, w) in self.sizes.items()
         ]
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         contents = {"images": images, "annotations": list(map(self.record, self.truths))}
-        gt.write_text(json.dumps(contents | {"categories": classes}))
-        dt.write_text(json.dumps([*map(self.record, self.detections)]))
-        return gt, dt
+        truth = contents | {"categories": classes}
+        return saved(Path(folder), truth, [*map(self.record, self.detections)])
 
     def record(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row as JSON: a bitmap as pycocotools' run lengths, keypoints in turn."""
@@ -146,11 +144,8 @@ def update(evaluator: Evaluator, case: Batch, images: Sequence[int], form: str) 
 
 
 def of_files(case: Batch, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
-    options: dict[str, Any] = protocol.reading
     with tempfile.TemporaryDirectory() as folder:
-        gt, dt = case.write(folder)
-        truth = detap.read_ground_truth(gt, **options)
-        detections = detap.read_detections(dt, truth, **options)
+        truth, detections = read(case.write(folder), **protocol.reading)
     return truth, detap.evaluate(truth, detections, protocol)
 
 

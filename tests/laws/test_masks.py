@@ -1,6 +1,5 @@
 """Invariants of masks: those that fill their boxes score as boxes; order does not matter."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
+from tests.coco import read, saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -53,17 +52,13 @@ def mask_cases(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 def scored(truths: Any, results: Any, rules: Protocol | str = "coco-segm", **more: Any) -> Result:
     rules = protocol(rules) if isinstance(rules, str) else rules
-    reading: dict[str, Any] = rules.reading
+    lists = {"neg_category_ids": [1], "not_exhaustive_category_ids": [2]}  # of LVIS
+    sizes = [{"id": n, "width": SIDE, "height": SIDE, **lists} for n in (1, 2, 3)]
+    classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    truth = {"images": sizes, "annotations": truths, "categories": classes}
     with tempfile.TemporaryDirectory() as folder:
-        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
-        lists = {"neg_category_ids": [1], "not_exhaustive_category_ids": [2]}  # of LVIS
-        sizes = [{"id": n, "width": SIDE, "height": SIDE, **lists} for n in (1, 2, 3)]
-        classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
-        gt.write_text(json.dumps({"images": sizes, "annotations": truths, "categories": classes}))
-        dt.write_text(json.dumps(results))
-        table = read_ground_truth(gt, **reading)
-        detections = read_detections(dt, table, **reading)
-    return evaluate(table, detections, rules, **{"match_table": True, **more})
+        tables = read(saved(Path(folder), truth, results), **rules.reading)
+    return evaluate(*tables, rules, **{"match_table": True, **more})
 
 
 def same(one: Any, other: Any) -> None:

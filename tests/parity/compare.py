@@ -31,6 +31,14 @@ def assert_same_numbers(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert_same_bits(list(ours.values()), list(theirs.values()), ", ".join(ours))
 
 
+def assert_same_arrays(result: Result, evaluator: Any) -> None:
+    """Compare precision and recall with those of a pycocotools-like evaluator."""
+    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
+        theirs = evaluator.eval[name]  # that of lvis has no axis of max dets
+        defined = np.where(theirs == -1, np.nan, theirs)
+        assert_same_bits(ours.reshape(theirs.shape), defined, name)
+
+
 def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
     """Fail unless the metrics of the summary have these values; None is undefined."""
     for name, value in expected.items():

@@ -22,11 +22,11 @@ from pycocotools.cocoeval import COCOeval
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
-from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
+from tests.coco import Files, read, saved
 from tests.parity.compare import (
     assert_numbers,
-    assert_same_bits,
+    assert_same_arrays,
     assert_same_matches,
     cells_of_coco,
 )
@@ -37,14 +37,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
 ]
 
-Files = tuple[Path, Path]
-
 
 def scored(files: Files, ratio: float = 0.02, **more: Any) -> Result:
-    truth = read_ground_truth(files[0], masks=True)
-    detections = read_detections(files[1], truth, masks=True)
     rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
-    return evaluate(truth, detections, rules, **more)
+    return evaluate(*read(files, masks=True), rules, **more)
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +73,7 @@ def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
     listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text("utf-8"))
     known = {case["name"]: case for case in listed if case["protocol"] == "coco-boundary"}
     assert [*known] == CASES
-    files = tmp_path / "gt.json", tmp_path / "dt.json"
-    for path, part in zip(files, ("ground_truth", "detections"), strict=True):
-        path.write_text(json.dumps(known[name][part]), "utf-8")
+    files = saved(tmp_path, known[name]["ground_truth"], known[name]["detections"])
     assert_numbers(scored(files), known[name]["expected"])
 
 
@@ -136,9 +130,7 @@ def assert_same(files: Files, ratio: float, kind: Any, **options: Any) -> Result
         made.evaluate()
         made.accumulate()
     result = scored(files, ratio, matches=True)
-    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        expected = made.eval[name]
-        assert_same_bits(ours, np.where(expected == -1, np.nan, expected), name)
+    assert_same_arrays(result, made)
     annotations = [each["id"] for each in made.cocoGt.dataset["annotations"]]
     assert_same_matches(result, cells_of_coco(made), annotations)
     return result
@@ -195,9 +187,7 @@ def test_every_array_and_match_of_the_reference_itself(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_masks_with_crowds_and_ignored_objects(tmp_path: Path, seed: int) -> None:
-    files = tmp_path / "gt.json", tmp_path / "dt.json"
-    for path, content in zip(files, case(np.random.default_rng(seed), "segm"), strict=True):
-        path.write_text(json.dumps(content), "utf-8")
+    files = saved(tmp_path, *case(np.random.default_rng(seed), "segm"))
     assert_as_on_pycocotools(files, [0.02, 0.05, 0.1][seed % 3])
 
 

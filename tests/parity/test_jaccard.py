@@ -14,6 +14,7 @@ from detap.core.jaccard import SCORE_THRESHOLDS
 from detap.errors import UsageError
 from detap.metrics import named
 from detap.protocols import protocol
+from tests.coco import read, saved
 from tests.raised import raised
 
 CROWD = replace(
@@ -37,11 +38,8 @@ def pedestrian(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> det
         corners = np.clip([x, y, x + width, y + height], 0, sizes[row["image_id"]] * 2)
         row["bbox"] = np.append(corners[:2], corners[2:] - corners[:2]).tolist()
     folder = tmp_path_factory.mktemp("pedestrian")
-    (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(rows))
-    table = detap.read_ground_truth(folder / "gt.json")
-    detections = detap.read_detections(folder / "dt.json", table)
-    return detap.evaluate(table, detections, CROWD, images=expected(real_data)["images"])
+    files = saved(folder, truth, rows)
+    return detap.evaluate(*read(files), CROWD, images=expected(real_data)["images"])
 
 
 def expected(real_data: Path) -> Any:

@@ -13,6 +13,7 @@ from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.metrics.ranked import Ranked
 from detap.protocols import protocol
+from tests.coco import saved
 from tests.tables import dt_table, gt_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
@@ -50,9 +51,8 @@ CASES = (
 @pytest.mark.parametrize("case", CASES)
 def test_worked_cases_have_the_expected_values(measures: Path, case: str, tmp_path: Path) -> None:
     record = json.loads((measures / "lrp_cases.json").read_text("utf-8"))[case]
-    for name in ("ground_truth", "detections"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(record[name]))
-    result = evaluate(tmp_path / "ground_truth.json", tmp_path / "detections.json", "coco")
+    files = saved(tmp_path, record["ground_truth"], record["detections"])
+    result = evaluate(*files, "coco")
     for key, name in NAMES.items():
         expected = number(record["expected"][key])
         assert result.metric(name) == pytest.approx(expected, abs=1e-12, nan_ok=True), name

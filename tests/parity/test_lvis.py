@@ -24,18 +24,19 @@ from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.scoring import on_images
 from detap.evaluation.selection import select
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco.format import read_detections, read_ground_truth
+from detap.formats import read_ground_truth
 from detap.gates.detection import Scored
 from detap.gates.metric_names import resolve
 from detap.protocols import Protocol, protocol
 from detap.report.sections.image import image_report
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import Detections, GroundTruth, Name
+from tests.coco import read, saved
 from tests.depth import examples
 from tests.formats.coco_files import agreed, truth_columns
 from tests.oracle import lvis
 from tests.oracle.lvis import DetectionRow, GroundTruthRow, Lists
-from tests.parity.compare import Cell, assert_same_bits, assert_same_matches
+from tests.parity.compare import Cell, assert_same_arrays, assert_same_matches
 from tests.parity.test_boundary import reference as boundary_reference
 from tests.raised import raised
 
@@ -93,18 +94,13 @@ def same(one: float | None, other: float | None) -> bool:
 # --- numbers of the reference
 
 
-def read(gold: Path, results: Path, protocol: Protocol) -> tuple[GroundTruth, Detections]:
-    masks = protocol.reading.get("masks", False)
-    truth = read_ground_truth(gold, masks=masks)
-    return truth, read_detections(results, truth, masks=masks)
-
-
 @pytest.mark.parametrize("protocol", [RULES, MASKS], ids=lambda rules: rules.name)
 def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, protocol: Protocol) -> None:
     folder, kind = real_data / "lvis-val-100-results", KIND[protocol.name]
     expected = json.loads((folder / "expected.json").read_text("utf-8"))[f"{kind} (lvis 0.5.3)"]
     gold = real_data / "lvis-val-100" / "lvis_val_100.json"
-    result = evaluate(*read(gold, folder / f"lvis_results_{kind}.json", protocol), protocol)
+    files = gold, folder / f"lvis_results_{kind}.json"
+    result = evaluate(*read(files, **protocol.reading), protocol)
     assert len(expected["stats"]) == 13 == len(result.summary)
     for name, required in expected["stats"].items():
         assert result.summary[NUMBERS.get(name, name)] == required, name
@@ -129,9 +125,9 @@ def test_arrays_and_matches_equal_the_reference(
     made = evaluator(str(gold), str(results), kind)
     made.evaluate()
     made.accumulate()
-    result = evaluate(*read(gold, results, protocol), protocol, matches=True)
-    for name, ours in (("precision", result.precision), ("recall", result.recall[..., 0])):
-        assert_same_bits(ours, np.where(made.eval[name] == -1, np.nan, made.eval[name]), name)
+    tables = read((gold, results), **protocol.reading)
+    result = evaluate(*tables, protocol, matches=True)
+    assert_same_arrays(result, made)
     annotations = [each["id"] for each in made.lvis_gt.dataset["annotations"]]
     assert_same_matches(result, _cells(made), annotations)
 
@@ -164,11 +160,8 @@ def cases(real_data: Path) -> list[dict[str, Any]]:
 
 def test_worked_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
     for case in cases:
-        gold, detections = tmp_path / "gt.json", tmp_path / "dt.json"
-        gold.write_text(json.dumps(case["ground_truth"]), "utf-8")
-        detections.write_text(json.dumps(case["detections"]), "utf-8")
-        truth = read_ground_truth(gold)
-        result = evaluate(truth, read_detections(detections, truth), RULES)
+        files = saved(tmp_path, case["ground_truth"], case["detections"])
+        result = evaluate(*read(files), RULES)
         for name, expected in case["expected"].items():
             ours = result.summary[NUMBERS.get(name, name)]
             assert same(ours, expected), (case["name"], name, ours, expected)

@@ -16,11 +16,12 @@ from detap.analysis.crosscheck import cross_check
 from detap.core.masks import areas_and_boxes, runs_of
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
-from detap.formats.coco.format import read_detections, read_ground_truth
+from detap.formats import read_ground_truth
 from detap.protocols import protocol
+from tests.coco import read, saved
 from tests.parity.compare import (
     assert_numbers,
-    assert_same_bits,
+    assert_same_arrays,
     assert_same_matches,
     cells_of_coco,
 )
@@ -47,8 +48,7 @@ def expected(real_data: Path) -> dict[str, Any]:
 
 def scored(truth: Path, results: Path, protocol: Any = "coco-segm", **more: Any) -> Result:
     masks = not isinstance(protocol, str) or protocol != "coco"
-    table = read_ground_truth(truth, masks=masks)
-    return evaluate(table, read_detections(results, table, masks=masks), protocol, **more)
+    return evaluate(*read((truth, results), masks=masks), protocol, **more)
 
 
 SEGM = "segm (pycocotools 2.0.11)"
@@ -149,10 +149,8 @@ def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
     known = {case["name"]: case for case in listed if case["protocol"] == "coco-segm"}
     assert [*known] == cases()
     case = known[name]
-    (tmp_path / "gt.json").write_text(json.dumps(case["ground_truth"]))
-    (tmp_path / "dt.json").write_text(json.dumps(case["detections"]))
-    result = scored(tmp_path / "gt.json", tmp_path / "dt.json")
-    assert_numbers(result, case["expected"])
+    files = saved(tmp_path, case["ground_truth"], case["detections"])
+    assert_numbers(scored(*files), case["expected"])
 
 
 def test_every_array_and_match_equals_pycocotools(files: dict[str, Path]) -> None:
@@ -162,9 +160,7 @@ def test_every_array_and_match_equals_pycocotools(files: dict[str, Path]) -> Non
         reference.evaluate()
         reference.accumulate()
     result = scored(files["truth"], files["masks"], matches=True)
-    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        expected = reference.eval[name]
-        assert_same_bits(ours, np.where(expected == -1, np.nan, expected), name)
+    assert_same_arrays(result, reference)
     annotations = [each["id"] for each in truths.dataset["annotations"]]
     assert_same_matches(result, cells_of_coco(reference), annotations)
 

@@ -11,33 +11,15 @@ import pytest
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import protocol
-from detap.tables.detection import Detections, GroundTruth
+from tests.parity.test_pedestrians import tables
 from tests.tables import dt_table, gt_table
 
 PEDESTRIAN = replace(protocol("coco"), iou_thresholds=(0.5,), max_dets=(1000,))
 
 
 def result_of(record: dict[str, Any]) -> Result:
-    truth = record["ground_truth"]
-    boxes = truth["annotations"]
-    table = GroundTruth.from_arrays(
-        image=[box["image_id"] for box in boxes],
-        label=[box["category_id"] for box in boxes],
-        boxes=np.reshape([box["bbox"] for box in boxes], (-1, 4)),
-        box_format="xywh",
-        crowd=[bool(box["iscrowd"] or box["ignore"]) for box in boxes],
-        images=[image["id"] for image in truth["images"]],
-        classes=[1],
-    )
-    rows = record["detections"]
-    detections = Detections.from_arrays(
-        image=[row["image_id"] for row in rows],
-        label=[row["category_id"] for row in rows],
-        boxes=np.reshape([row["bbox"] for row in rows], (-1, 4)),
-        box_format="xywh",
-        score=[row["score"] for row in rows],
-    )
-    return evaluate(table, detections, PEDESTRIAN)
+    truth, detections = tables(record)
+    return evaluate(replace(truth, crowd=truth.crowd | truth.ignore), detections, PEDESTRIAN)
 
 
 @pytest.fixture(scope="module")

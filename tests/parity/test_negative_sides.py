@@ -1,26 +1,15 @@
 """Boxes with negative width or height count as in pycocotools, to the last bit."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
-from detap.tables.detection import Detections, GroundTruth
+from tests.coco import read, saved
 from tests.depth import on_some_images
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
-
-
-def written(instances: Any, results: Any, folder: Path) -> tuple[GroundTruth, Detections]:
-    """Return the tables read from files with these contents."""
-    (folder / "gt.json").write_text(json.dumps(instances), "utf-8")
-    (folder / "dt.json").write_text(json.dumps(results), "utf-8")
-    table = coco.read_ground_truth(folder / "gt.json")
-    return table, coco.read_detections(folder / "dt.json", table)
 
 
 def test_a_real_detector_with_negative_sizes(real_data: Path, tmp_path: Path) -> None:
@@ -31,13 +20,12 @@ def test_a_real_detector_with_negative_sizes(real_data: Path, tmp_path: Path) ->
     instances, results, *_ = reference.as_coco(truth, dt)
     for number, annotation in enumerate(instances["annotations"], 1):
         annotation["id"] = number
-    _, detections = written(instances, results, tmp_path)
+    _, detections = read(saved(tmp_path, instances, results))
     counted = {note.code: note.count for note in detections.notes}
     assert counted["detections-negative-size"] == 1970
     assert int(np.count_nonzero(detections.box_area < 0)) > 1000
     instances, results = on_some_images(instances, results)
-    table, detections = written(instances, results, tmp_path)
-    ours = evaluate(table, detections, "coco")
+    ours = evaluate(*read(saved(tmp_path, instances, results)), "coco")
     theirs = reference.run(instances, results)
     assert_same_bits(ours.full_precision(), theirs.precision, "precision")
     assert_same_bits(ours.recall, theirs.recall, "recall")

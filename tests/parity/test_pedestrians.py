@@ -1,6 +1,7 @@
 """Presets of pedestrian data sets against the scripts' numbers (measures.md, sections 1 and 2)."""
 
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import detap
 from detap.errors import InputError
 from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.scoring import on_images
+from detap.io.limits import Limits
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.coco import read as read_tables
+from tests.coco import saved
 
 Tables = tuple[GroundTruth, Detections]
 EXTRA = ("height", "vis_ratio", "occlusion")
@@ -24,27 +28,9 @@ def read(measures: Path, *names: str) -> Any:
 
 
 def tables(record: dict[str, Any]) -> Tables:
-    truth, rows = record["ground_truth"], record["detections"]
-    boxes = truth["annotations"]
-    table = GroundTruth.from_arrays(
-        image=[box["image_id"] for box in boxes],
-        label=[box["category_id"] for box in boxes],
-        boxes=np.reshape([box["bbox"] for box in boxes], (-1, 4)),
-        box_format="xywh",
-        crowd=[bool(box["iscrowd"]) for box in boxes],
-        ignore=[bool(box["ignore"]) for box in boxes],
-        extra={name: [float(box[name]) for box in boxes] for name in EXTRA},
-        images=[image["id"] for image in truth["images"]],
-        classes=[1],
-    )
-    detections = Detections.from_arrays(
-        image=[row["image_id"] for row in rows],
-        label=[row["category_id"] for row in rows],
-        boxes=np.reshape([row["bbox"] for row in rows], (-1, 4)),
-        box_format="xywh",
-        score=[row["score"] for row in rows],
-    )
-    return table, detections.reindex_like(table)
+    with tempfile.TemporaryDirectory() as folder:
+        files = saved(Path(folder), record["ground_truth"], record["detections"])
+        return read_tables(files, attributes=EXTRA, as_is=True, limits=Limits(empty=True))
 
 
 # --- CityPersons and CrowdHuman, on 60 made images
@@ -87,9 +73,7 @@ def test_the_command_reads_the_attributes(
     pedestrian: Tables, measures: Path, tmp_path: Path
 ) -> None:
     record = read(measures, "pedestrian.json")
-    for name in ("ground_truth", "detections"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(record[name]))
-    files = tmp_path / "ground_truth.json", tmp_path / "detections.json"
+    files = saved(tmp_path, record["ground_truth"], record["detections"])
     result = detap.evaluate(*files, protocol="citypersons")
     assert 100 * result.summary["MR-2"] == pytest.approx(35.171847354331256, abs=1e-9)
     for row in record["ground_truth"]["annotations"][3:5]:

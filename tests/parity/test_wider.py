@@ -15,6 +15,7 @@ from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.coco import saved
 from tests.conftest import ROOT
 from tests.processes import finished
 
@@ -57,10 +58,7 @@ def as_coco(made: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]
 
 @pytest.mark.parametrize("subset", SUBSETS)
 def test_the_numbers_of_the_script(made: dict[str, Any], tmp_path: Path, subset: str) -> None:
-    files = tmp_path / "gt.json", tmp_path / "dt.json"
-    for file, record in zip(files, as_coco(made), strict=True):
-        file.write_text(json.dumps(record))
-    result = detap.evaluate(*files, protocol=f"wider-{subset}")
+    result = detap.evaluate(*saved(tmp_path, *as_coco(made)), protocol=f"wider-{subset}")
     assert result.ground_truths.tolist() == [made["faces"][subset]]
     by_script = made["expected by evaluation.py (1000 thresholds)"][subset]
     assert result.summary["AP@thresholds=1000"] == pytest.approx(by_script, abs=1e-12)

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
-from tests.parity.compare import assert_same_bits
+from tests.coco import read, saved
+from tests.parity.compare import assert_same_arrays
 from tests.parity.sweep.shapes import case
 
 
@@ -26,9 +25,7 @@ def check(random: np.random.Generator, folder: Path) -> None:
     alone = drawing.augment_annotations_with_boundary_single_core
     ratio = float(random.choice([0.02, 0.008, 0.05]))
     truth, results = case(random, "segm")
-    paths = folder / "gt.json", folder / "dt.json"
-    for path, content in zip(paths, (truth, results), strict=True):
-        path.write_text(json.dumps(content), "utf-8")
+    files = saved(folder, truth, results)
     with (
         contextlib.redirect_stdout(io.StringIO()),
         patch.object(np, "float", float, create=True),  # removed in NumPy 1.24
@@ -39,17 +36,14 @@ def check(random: np.random.Generator, folder: Path) -> None:
         ),
     ):
         gold = api.COCO(get_boundary=True, dilation_ratio=ratio)  # given a path, it leaves it open
-        gold.dataset = json.loads(paths[0].read_text("utf-8"))
+        gold.dataset = truth
         gold.createIndex()
-        detections = gold.loadRes(json.loads(paths[1].read_text("utf-8")))
+        detections = gold.loadRes(results)
         evaluator = import_module(f"{name}.cocoeval").COCOeval(
             gold, detections, "boundary", dilation_ratio=ratio
         )
         evaluator.evaluate()
         evaluator.accumulate()
     rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
-    table = read_ground_truth(paths[0], masks=True, as_is=True)
-    result = evaluate(table, read_detections(paths[1], table, masks=True, as_is=True), rules)
-    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        theirs = evaluator.eval[name]
-        assert_same_bits(ours, np.where(theirs == -1, np.nan, theirs), name)
+    result = evaluate(*read(files, masks=True, as_is=True), rules)
+    assert_same_arrays(result, evaluator)

@@ -2,19 +2,17 @@
 
 import contextlib
 import io
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
-from tests.parity.compare import assert_same_bits
+from tests.coco import read, saved
+from tests.parity.compare import assert_same_arrays, assert_same_bits
 from tests.parity.sweep.shapes import case
 
 PRESETS = {"bbox": "coco", "segm": "coco-segm", "keypoints": "coco-keypoints"}
@@ -44,12 +42,10 @@ def _check(random: np.random.Generator, folder: Path, kind: str) -> None:
         limits = sorted(random.choice(12, random.integers(1, 4), replace=False).tolist())
         rules = replace(rules, max_dets=tuple(limit + 1 for limit in limits))
     rules = replace(rules, class_agnostic=one)
-    paths = folder / "gt.json", folder / "dt.json"
-    for path, content in zip(paths, (truth, results), strict=True):
-        path.write_text(json.dumps(content), "utf-8")
+    files = saved(folder, truth, results)
     with contextlib.redirect_stdout(io.StringIO()):
-        gold = COCO(str(paths[0]))
-        evaluator = COCOeval(gold, gold.loadRes(str(paths[1])), kind)
+        gold = COCO(str(files[0]))
+        evaluator = COCOeval(gold, gold.loadRes(str(files[1])), kind)
         evaluator.params.maxDets = list(rules.max_dets)
         evaluator.params.useCats = int(not one)
         evaluator.evaluate()
@@ -57,12 +53,8 @@ def _check(random: np.random.Generator, folder: Path, kind: str) -> None:
         if usual:
             evaluator.summarize()
 
-    options: Any = rules.reading
-    table = read_ground_truth(paths[0], as_is=True, **options)
-    result = evaluate(table, read_detections(paths[1], table, as_is=True, **options), rules)
-    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        theirs = evaluator.eval[name]
-        assert_same_bits(ours, np.where(theirs == -1, np.nan, theirs), name)
+    result = evaluate(*read(files, as_is=True, **rules.reading), rules)
+    assert_same_arrays(result, evaluator)
     if usual:
         theirs = np.where(evaluator.stats == -1, np.nan, evaluator.stats)
         assert_same_bits(list(result.summary.values()), theirs, ", ".join(result.summary))
