@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.cli.conftest import coco, command, detap, voc
 from tests.depth import PROFILE, sampled
+from tests.formats.voc_files import without_scanners
+from tests.shards import shards
 
-__all__ = ["coco", "command", "detap", "voc"]
+__all__ = ["coco", "command", "detap", "shards", "voc", "without_scanners"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

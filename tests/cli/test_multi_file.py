@@ -7,9 +7,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.test_shards import numbers
-from tests.shards import JSON, WHOLE, case, shards
-
-__all__ = ["shards"]
+from tests.shards import JSON, WHOLE, case
 
 TRUTH = ("--gt", "gt.json")
 

@@ -9,9 +9,7 @@ import pytest
 from detap import read_detections, read_ground_truth
 from tests.cases import BY_IMAGE
 from tests.cli.conftest import Ended, Run
-from tests.shards import JSON, PAIRS, SHARDS, WHOLE, case, shards
-
-__all__ = ["shards"]
+from tests.shards import JSON, PAIRS, SHARDS, WHOLE, case
 
 
 def numbers(ended: Ended) -> dict[str, Any]:

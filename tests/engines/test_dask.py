@@ -14,10 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ended, Run
-from tests.shards import JSON, PAIRS, SHARDS, WHOLE, shards
-
-__all__ = ["shards"]
-
+from tests.shards import JSON, PAIRS, SHARDS, WHOLE
 
 distributed = pytest.importorskip("distributed")
 

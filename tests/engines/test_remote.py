@@ -9,9 +9,6 @@ import pytest
 from detap.formats import read_ground_truth
 from detap.formats.multi_file import LocatedInput
 from detap.io.limits import DEFAULT_LIMITS
-from tests.shards import shards
-
-__all__ = ["shards"]
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -1,7 +1,6 @@
 """Detections without scores: F1 and its relatives against an independent reference program."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -18,13 +17,8 @@ from detap.analysis.rankings import over_rankings
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scoring import score_tables
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command
+from tests.cli.conftest import Run
 from tests.tables import dt_table, gt_table
-
-__all__ = ["command"]
-
-Run = Callable[..., Ended]
 
 QUICKSTART = Path("fixtures/quickstart/coco")
 NAMES = {"mean_IoU": "mean IoU", "macro_F1": "macro-F1"}

@@ -1,7 +1,6 @@
 """Box formats of COCO's bbox, and boxes of negative width or height."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,9 @@ from pycocotools.cocoeval import COCOeval
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.raised import raised
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 
 def write(path: Path, document: Any) -> Path:

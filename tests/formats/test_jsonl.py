@@ -5,7 +5,6 @@ An image per line, with a declared or detected box format.
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,14 +19,11 @@ from detap.errors import InputError
 from detap.formats import jsonl as module
 from detap.formats.catalogue import FORMATS
 from detap.io.limits import DEFAULT_LIMITS
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.formats.coco_files import agreed, odd_fields
 from tests.formats.voc_files import item, tree, xml
 from tests.raised import raised
 
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 LISTS: dict[str, Any] = {"bbox": [[10, 20, 30, 40], [50, 5, 20.5, 10]], "category": ["cat", "dog"]}
 
 

@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,8 @@ from detap.formats.openimages._scan import Scanner
 from detap.formats.openimages.rows import FORM, Rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.raised import raised
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 FULL = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
 PLAIN = "ImageID,LabelName,XMin,XMax,YMin,YMax"

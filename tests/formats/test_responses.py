@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,8 @@ from detap.formats.responses.answer import Answer
 from detap.formats.responses.dialects import DIALECTS, dialect_of, resized
 from detap.io.problems import FaultError
 from detap.protocols import Protocol
-from tests.cli.conftest import Ended
-from tests.cli.conftest import detap as command
+from tests.cli.conftest import Run
 from tests.formats.exports import write
-
-__all__ = ["command"]
-
-Run = Callable[..., Ended]
 
 OPTIONS = ("box_key", "label_key", "box_order", "box_scale")
 SIZE = (640.0, 480.0)

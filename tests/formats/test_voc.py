@@ -15,10 +15,8 @@ from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
 from tests.formats.helpers import codes
-from tests.formats.voc_files import item, tree, without_scanners, write, xml
+from tests.formats.voc_files import item, tree, write, xml
 from tests.processes import finished
-
-__all__ = ["without_scanners"]
 
 PART = (
     "<part><name>head</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax>"

@@ -11,9 +11,7 @@ from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start, read_detections, read_ground_truth
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Run
-from tests.formats.voc_files import item, tree, without_scanners, write, xml
-
-__all__ = ["without_scanners"]
+from tests.formats.voc_files import item, tree, write, xml
 
 
 def folder(real_data: Path, name: str) -> Path:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +13,8 @@ import detap
 from detap.checks.boxes import check_boxes
 from detap.errors import DetapWarning, InputError
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Ended, spawn
-from tests.cli.conftest import detap as command
+from tests.cli.conftest import Run, spawn
 
-__all__ = ["command"]
-
-Run = Callable[..., Ended]
 Scores = Sequence[float | None]
 
 # A cat and a dog in an image of 100 x 80.

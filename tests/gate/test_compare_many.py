@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -10,13 +9,9 @@ from typing import Any
 import pytest
 
 from detap.report.numbers import UNDEFINED
-from tests.cli.conftest import Ended, detap, instances, results
+from tests.cli.conftest import Ended, Run, instances, results
 from tests.processes import finished
 from tests.schemas import valid
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 # The dog of image 2 is the only object of its class: with it AP of dog is 1, without 0. Without the
 # first cat detection, the second finds the same object.
