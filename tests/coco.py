@@ -17,14 +17,23 @@ Row = tuple[int, int, Sequence[float]]
 def truth_of(
     rows: Iterable[Row],
     names: Mapping[int, str],
-    images: Iterable[int],
+    images: Iterable[int] | Mapping[int, str | None],
     *,
-    size: tuple[int, int] = (640, 480),
+    size: tuple[int, int] | None = (640, 480),
     crowd: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Return ground truth in COCO format; names are by class."""
+    """Return ground truth in COCO format; names are by class, `images` may have file names.
+
+    Each annotation has `more`.
+    """
+    sides = {} if size is None else {"width": size[0], "height": size[1]}
+    files = images if isinstance(images, Mapping) else dict.fromkeys(images)
     return {
-        "images": [{"id": image, "width": size[0], "height": size[1]} for image in images],
+        "images": [
+            {"id": image, **sides} | ({} if file is None else {"file_name": file})
+            for image, file in files.items()
+        ],
         "categories": [{"id": label, "name": name} for label, name in names.items()],
         "annotations": [
             {
@@ -34,6 +43,7 @@ def truth_of(
                 "bbox": box,
                 "area": box[2] * box[3],
                 "iscrowd": int(crowd),
+                **more,
             }
             for number, (image, label, box) in enumerate(rows, 1)
         ],

@@ -15,6 +15,7 @@ from detap.errors import InputError
 from detap.formats.stem_matching import by_stem
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.formats.helpers import codes
 
 NFC, NFD = (normalize(form, "é") for form in ("NFC", "NFD"))
@@ -24,13 +25,8 @@ BOX = [0, 0, 10, 10]
 
 def coco_truth(folder: Path, files: Sequence[str], label: str = "dog") -> detap.GroundTruth:
     """Read COCO ground truth with an object of the label on each image."""
-    sides = {"width": 100, "height": 100}
-    box = {"category_id": 1, "bbox": BOX, "area": 100, "iscrowd": 0}
-    document = {
-        "images": [{"id": n + 5, "file_name": name, **sides} for n, name in enumerate(files)],
-        "annotations": [{"id": n + 1, "image_id": n + 5, **box} for n in range(len(files))],
-        "categories": [{"id": 1, "name": label}],
-    }
+    ids = dict(enumerate(files, 5))
+    document = truth_of([(n, 1, BOX) for n in ids], {1: label}, ids, size=(100, 100))
     path = folder / "gt.json"
     path.write_text(json.dumps(document))
     return detap.read_ground_truth(path)
@@ -293,18 +289,10 @@ def test_ids_repeated_in_an_image_are_refused(tmp_path: Path) -> None:
 # --- stems of files
 
 
-SIDES = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
-
-
 def truth_file(folder: Path, names: list[str]) -> Path:
     """Write COCO ground truth: a cat on each image, with ids unrelated to the files."""
-    document = {
-        "images": [{"id": 70 - n, "file_name": name} for n, name in enumerate(names)],
-        "categories": [{"id": 3, "name": "dog"}, {"id": 9, "name": "cat"}],
-        "annotations": [
-            {"id": n + 1, "image_id": 70 - n, "category_id": 9, **SIDES} for n in range(len(names))
-        ],
-    }
+    files = {70 - n: name for n, name in enumerate(names)}
+    document = truth_of([(n, 9, BOX) for n in files], {3: "dog", 9: "cat"}, files, size=None)
     path = folder / "instances.json"
     path.write_text(json.dumps(document))
     return path

@@ -16,6 +16,7 @@ from detap.formats.coco.truth import image_values_of_file
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Run
+from tests.coco import results_of, saved, truth_of
 from tests.formats.coco_files import odd_fields, result_columns
 from tests.formats.exports import write
 from tests.formats.voc_files import item, tree, xml
@@ -34,21 +35,9 @@ def coco_truth(
     boxes: Mapping[int, Sequence[float]] | None = None,
 ) -> Path:
     """Write ground truth: an owl on each image, at x = 100 times its id, or at `boxes`."""
-    images = [
-        {"id": i} | ({} if name is None else {"file_name": name}) for i, name in files.items()
-    ]
-    return write(
-        folder / "instances.json",
-        {
-            "images": images,
-            "categories": [{"id": k, "name": name} for k, name in enumerate(NAMES, 1)],
-            "annotations": [
-                {"id": i + 1, "image_id": i, "category_id": 3, "area": 100, "iscrowd": 0}
-                | {"bbox": (boxes or {}).get(i, [100 * i, 0, 10, 10])}
-                for i in files
-            ],
-        },
-    )
+    rows = [(i, 3, (boxes or {}).get(i, [100 * i, 0, 10, 10])) for i in files]
+    truth = truth_of(rows, dict(enumerate(NAMES, 1)), files, size=None, area=100)
+    return write(folder / "instances.json", truth)
 
 
 # --- images by stem
@@ -323,29 +312,11 @@ LISTED = {1: "person", 2: "traffic light", 3: "cat"}
 
 def named_pair(folder: Path, listed: Any, used: list[int], images: int = 1) -> tuple[Path, Path]:
     """Write ground truth of an object of each class of LISTED, and results on the same boxes."""
-    truth = {
-        "images": [{"id": k + 1} for k in range(images)],
-        "categories": [{"id": k, "name": name} for k, name in LISTED.items()],
-        "annotations": [
-            {
-                "id": k,
-                "image_id": 1,
-                "category_id": k,
-                "bbox": [100 * k, 0, 50, 50],
-                "area": 2500,
-                "iscrowd": 0,
-            }
-            for k in LISTED
-        ],
-    }
-    record = {
-        "categories": [{"id": k, "name": name} for k, name in listed.items()],
-        "annotations": [
-            {"image_id": 1, "category_id": k, "bbox": [100 * at, 0, 50, 50], "score": 0.5}
-            for at, k in enumerate(used, 1)
-        ],
-    }
-    return write(folder / "gt.json", truth), write(folder / "dt.json", record)
+    rows = [(1, k, [100 * k, 0, 50, 50]) for k in LISTED]
+    truth = truth_of(rows, LISTED, range(1, images + 1), size=None)
+    found = results_of(((1, k, [100 * at, 0, 50, 50]) for at, k in enumerate(used, 1)), 0.5)
+    categories = [{"id": k, "name": name} for k, name in listed.items()]
+    return saved(folder, truth, {"categories": categories, "annotations": found})
 
 
 def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str], dict[str, Any]]:

@@ -22,6 +22,8 @@ from detap.formats.multi_file import expand_folders, expand_patterns
 from detap.tables.concat import join_detections
 from detap.tables.detection import Detections
 from detap.tables.notes import INTERLEAVED
+from tests.coco import results_of
+from tests.coco import truth_of as rows_as_truth
 from tests.raised import raised
 
 
@@ -31,37 +33,17 @@ def coco(_: str) -> Format:
 
 def truth_of(images: Sequence[int], **more: Any) -> dict[str, Any]:
     """Return ground truth with a box of each of two classes in each image."""
-    return {
-        "images": [{"id": image, "width": 100, "height": 80} for image in images],
-        "categories": [{"id": 3, "name": "cat"}, {"id": 7, "name": "dog"}],
-        "annotations": [
-            {
-                "id": 10 * image + label,
-                "image_id": image,
-                "category_id": label,
-                "bbox": [image, label, 20 + image, 10 + label],
-                "area": 100,
-                "iscrowd": 0,
-            }
-            for image in images
-            for label in (3, 7)
-        ],
-        **more,
-    }
+    rows = [(i, k, [i, k, 20 + i, 10 + k]) for i in images for k in (3, 7)]
+    truth = rows_as_truth(rows, {3: "cat", 7: "dog"}, images, size=(100, 80), area=100)
+    for record in truth["annotations"]:
+        record["id"] = 10 * record["image_id"] + record["category_id"]
+    return {**truth, **more}
 
 
 def detections_on(images: Sequence[int]) -> list[dict[str, Any]]:
     """Return detections, those on odd images and of cats displaced."""
-    return [
-        {
-            "image_id": image,
-            "category_id": label,
-            "bbox": [image + 8 * (image % 2), label, 20 + image, 10 + label],
-            "score": 0.5 + 0.1 * (label == 7),
-        }
-        for image in images
-        for label in (7, 3)
-    ]
+    rows = [(i, k, [i + 8 * (i % 2), k, 20 + i, 10 + k]) for i in images for k in (7, 3)]
+    return [row | {"score": 0.5 + 0.1 * (row["category_id"] == 7)} for row in results_of(rows)]
 
 
 def write(path: Path, content: Any) -> str:

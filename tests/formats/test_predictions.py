@@ -15,6 +15,7 @@ import detap
 from detap import GroundTruth, InputError
 from detap.formats.detection import detect_format, matching_formats
 from tests.cli.conftest import Ended, Run
+from tests.coco import truth_of
 from tests.formats.voc_files import write
 
 TRUTH = "coco-val2014-100/instances_val2014_100.json"
@@ -74,14 +75,7 @@ DARKNET = {"class_id": 1, "name": "dog", "relative_coordinates": CENTER, "confid
 
 
 def truth(folder: Path) -> GroundTruth:
-    document = {
-        "images": IMAGES,
-        "annotations": [
-            {"id": 1, "image_id": 7, "category_id": 8, "bbox": [10, 20, 20, 20], "area": 400,
-             "iscrowd": 0}
-        ],
-        "categories": [{"id": 3, "name": "cat"}, {"id": 8, "name": "dog"}],
-    }  # fmt: skip
+    document = truth_of([(7, 8, [10, 20, 20, 20])], {3: "cat", 8: "dog"}, ()) | {"images": IMAGES}
     (folder / "gt.json").write_text(json.dumps(document))
     return detap.read_ground_truth(folder / "gt.json")
 

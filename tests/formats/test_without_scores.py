@@ -14,6 +14,8 @@ from detap.checks.boxes import check_boxes
 from detap.errors import DetapWarning, InputError
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Run, spawn
+from tests.coco import read as read_pair
+from tests.coco import saved, truth_of
 
 Scores = Sequence[float | None]
 
@@ -314,23 +316,13 @@ def test_all_of_several_inputs_have_scores_or_none(truth: GroundTruth, tmp_path:
 
 def test_masks_and_keypoints_of_coco(tmp_path: Path) -> None:
     polygon = [[10, 20, 40, 20, 40, 60, 10, 60]]
-    shapes = {"segmentation": polygon, "keypoints": [10, 20, 2, 40, 60, 2]}
-    truth = {
-        "images": [{"id": 1, "width": 100, "height": 80}],
-        "categories": [{"id": 1, "name": "cat", "keypoints": ["a", "b"]}],
-        "annotations": [
-            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], **shapes}
-        ],
-    }
-    gt, dt = tmp_path / "gt.json", tmp_path / "dt.json"
-    gt.write_text(json.dumps(truth))
+    shapes: dict[str, Any] = {"segmentation": polygon, "keypoints": [10, 20, 2, 40, 60, 2]}
+    truth = truth_of([(1, 1, [10, 20, 30, 40])], {1: "cat"}, [1], size=(100, 80), **shapes)
+    truth["categories"][0]["keypoints"] = ["a", "b"]
     for shape, values in shapes.items():
-        dt.write_text(json.dumps([{"image_id": 1, "category_id": 1, shape: values}]))
-        reading: dict[str, Any] = (
-            {"masks": True} if shape == "segmentation" else {"keypoints": True}
-        )
-        table = detap.read_ground_truth(gt, **reading)
-        detections = detap.read_detections(dt, table, **reading)
+        files = saved(tmp_path, truth, [{"image_id": 1, "category_id": 1, shape: values}])
+        reading = "masks" if shape == "segmentation" else "keypoints"
+        detections = read_pair(files, **{reading: True})[1]
         assert not detections.has_scores
         assert detections.corners.tolist() == [[10, 20, 40, 60]]
 

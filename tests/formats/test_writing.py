@@ -16,6 +16,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
+from tests.coco import read, saved, truth_of
 from tests.formats.voc_files import item, tree, write, xml
 from tests.raised import raised
 
@@ -210,8 +211,8 @@ def test_tables_written_as_yolo_are_read_back_equal(
         found_again = detap.read_detections(out / "predictions", again, **form)
     assert [note.code for note in done.notes] == []
     assert (again.images, again.classes) == (truth.images, truth.classes)
-    for table, read in ((truth, again), (detections, found_again)):
-        same(table, read, ("image", "label", "corners", "box_area"))
+    for table, other in ((truth, again), (detections, found_again)):
+        same(table, other, ("image", "label", "corners", "box_area"))
 
 
 def test_data_that_yolo_cannot_store_is_reported(tmp_path: Path) -> None:
@@ -405,31 +406,10 @@ def test_a_voc_tree_as_coco_by_hand(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(source)
     done = detap.convert(tmp_path / "out.json", truth, to="coco")
     assert done.files == ("instances.json",)
-    assert json.loads((tmp_path / "out.json").read_text()) == {
-        "images": [
-            {"id": 1, "file_name": "a.b.PNG", "width": 500, "height": 375},
-            {"id": 2, "file_name": "empty.jpg", "width": 500, "height": 375},
-        ],
-        "annotations": [
-            {
-                "id": 1,
-                "image_id": 1,
-                "category_id": 2,
-                "bbox": [10, 20, 20.5, 20],
-                "area": 410,
-                "iscrowd": 0,
-            },
-            {
-                "id": 2,
-                "image_id": 1,
-                "category_id": 1,
-                "bbox": [1, 2, 2, 2],
-                "area": 4,
-                "iscrowd": 0,
-            },
-        ],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-    }
+    rows = [(1, 2, [10, 20, 20.5, 20]), (1, 1, [1.0, 2, 2, 2])]
+    names, files = {1: "cat", 2: "dog"}, {1: "a.b.PNG", 2: "empty.jpg"}
+    expected = truth_of(rows, names, files, size=(500, 375))
+    assert json.loads((tmp_path / "out.json").read_text()) == expected
     assert [(note.code, note.count, note.severity) for note in done.notes] == [
         ("numbered-images", 2, "info"),
         ("numbered-classes", 2, "info"),
@@ -459,10 +439,7 @@ RESULTS = [
 
 @pytest.fixture
 def coco(tmp_path: Path) -> tuple[GroundTruth, Detections]:
-    (tmp_path / "gt.json").write_text(json.dumps(COCO))
-    (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
-    truth = detap.read_ground_truth(tmp_path / "gt.json")
-    return truth, detap.read_detections(tmp_path / "dt.json", truth)
+    return read(saved(tmp_path, COCO, RESULTS))
 
 
 def test_coco_to_coco_keeps_ids_and_file_names(

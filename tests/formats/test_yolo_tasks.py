@@ -10,6 +10,7 @@ import pytest
 import detap
 from detap.errors import InputError, UsageError
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.formats.helpers import codes, png
 from tests.formats.voc_files import write
 
@@ -88,14 +89,7 @@ def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> 
 
 def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(17, 3), f"{pose(17, 2)} .9", "kpt_shape: [17, 2]\n")
-    content = {
-        "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 100}],
-        "categories": [{"id": 1, "name": "thing"}],
-        "annotations": [
-            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 20, 60, 60], "area": 3600,
-             "iscrowd": 0}
-        ],
-    }  # fmt: skip
+    content = truth_of([(1, 1, [20, 20, 60, 60])], {1: "thing"}, {1: "a.png"}, size=(100, 100))
     truth = detap.read_ground_truth(write(tmp_path, {"gt.json": json.dumps(content)}) / "gt.json")
     names = write(tmp_path, {"more/classes.txt": "thing\n"}) / "more" / "classes.txt"
     with pytest.raises(InputError, match=r"every row has 40 columns.*--class-names.*--task segm"):

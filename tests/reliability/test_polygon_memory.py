@@ -13,6 +13,7 @@ from pycocotools import mask as reference
 
 from detap.core.masks import runs_of
 from detap.tables.masks import Masks
+from tests.coco import saved, truth_of
 from tests.reliability.runner import SANITIZED
 from tests.reliability.test_faults import ENVIRONMENT, check_failure
 
@@ -51,24 +52,10 @@ REFUSED = {
 
 def write(folder: Path, height: int, width: int, gt: list[Any], dt: list[Any]) -> None:
     """Write a ground truth and results, of one object each."""
-    truth = {
-        "images": [{"id": 1, "height": height, "width": width}],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [
-            {
-                "id": 1,
-                "image_id": 1,
-                "category_id": 1,
-                "bbox": [0, 0, 90, 90],
-                "area": 8100,
-                "iscrowd": 0,
-                "segmentation": [gt],
-            }
-        ],
-    }
+    rows = [(1, 1, [0, 0, 90, 90])]
+    truth = truth_of(rows, {1: "cat"}, [1], size=(width, height), segmentation=[gt])
     result = {"image_id": 1, "category_id": 1, "score": 0.9, "segmentation": [dt]}
-    (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps([result]))
+    saved(folder, truth, [result])
 
 
 def evaluate(
