@@ -18,49 +18,22 @@ from detap.formats.json._fields import Fields, Reader
 from detap.formats.json.document import Document
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
+from tests.coco import truth_of
 from tests.raised import raised
 
-TRUTH: dict[str, Any] = {
-    "images": [
-        {"id": 1, "width": 640, "height": 480, "file_name": "a.jpg"},
-        {"id": 2, "width": 640, "height": 480, "file_name": "b.jpg"},
-        {"id": 3, "width": 640, "height": 480, "file_name": "c.jpg"},
-    ],
-    "annotations": [
-        {
-            "id": 11,
-            "image_id": 1,
-            "category_id": 1,
-            "bbox": [10, 20, 30, 40],
-            "area": 700.5,
-            "iscrowd": 0,
-            "segmentation": [[10, 20, 40.5, 20, 40, 60, 10, 60]],
-        },
-        {
-            "id": 12,
-            "image_id": 2,
-            "category_id": 2,
-            "bbox": [100, 100, 50, 50],
-            "area": 2500,
-            "iscrowd": 0,
-            "segmentation": [],
-        },
-        {
-            "id": 13,
-            "image_id": 2,
-            "category_id": 3,
-            "bbox": [200, 100, 60, 70],
-            "area": 4000,
-            "iscrowd": 1,
-            "segmentation": {"counts": [1, 2, 3], "size": [480, 640]},
-        },
-    ],
-    "categories": [
-        {"id": 1, "name": "cat"},
-        {"id": 2, "name": "dog"},
-        {"id": 3, "name": "bird"},
-    ],
-}
+TRUTH = truth_of(
+    [(1, 1, [10, 20, 30, 40]), (2, 2, [100, 100, 50, 50]), (2, 3, [200, 100, 60, 70])],
+    {1: "cat", 2: "dog", 3: "bird"},
+    {1: "a.jpg", 2: "b.jpg", 3: "c.jpg"},
+)
+_CHANGES: tuple[dict[str, Any], ...] = (
+    {"id": 11, "area": 700.5, "segmentation": [[10, 20, 40.5, 20, 40, 60, 10, 60]]},
+    {"id": 12, "segmentation": []},
+    {"id": 13, "area": 4000, "iscrowd": 1}
+    | {"segmentation": {"counts": [1, 2, 3], "size": [480, 640]}},
+)
+for _annotation, _values in zip(TRUTH["annotations"], _CHANGES, strict=True):
+    _annotation |= _values
 
 RESULTS: list[dict[str, Any]] = [
     {"image_id": 1, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9},

@@ -298,18 +298,10 @@ def truth_file(folder: Path, names: list[str]) -> Path:
     return path
 
 
-def flat_folder(folder: Path, files: dict[str, str]) -> Path:
-    detections = folder / "dt"
-    detections.mkdir()
-    for name, text in files.items():
-        (detections / f"{name}.txt").write_text(text)
-    return detections
-
-
 def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["val/a.jpg", "val/b.v2.PNG", "c"])
     # a is matched, b is displaced, c has none: one of three by the first of two, AP 1/3.
-    dt = flat_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "b.v2": "cat .8 50 50 60 60\n"})
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10", "b.v2": "cat .8 50 50 60 60"})
     call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-inclusive-pixels")
     record = detap("eval", *call, "--output-format", "json").report()
     assert record["summary"]["mAP"] == pytest.approx(1 / 3, abs=1e-15)
@@ -318,7 +310,7 @@ def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
 
 def test_metrics_and_names_are_reported(tmp_path: Path) -> None:
     gt = read_ground_truth(truth_file(tmp_path, ["a.jpg", "b.jpg"]))
-    dt = flat_folder(tmp_path, {"b": "bird .5 0 0 9 9\ncat .9 0 0 10 10\n"})
+    dt = text_folder(tmp_path, {"b": "bird .5 0 0 9 9\ncat .9 0 0 10 10"})
     detections = read_detections(dt, gt)
     assert detections.images == gt.images == (69, 70)
     assert [detections.images[n] for n in detections.image.tolist()] == [69, 69]
@@ -328,7 +320,7 @@ def test_metrics_and_names_are_reported(tmp_path: Path) -> None:
 
 def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["a.jpg"])
-    dt = flat_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "70": "cat .9 0 0 10 10\n"})
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10", "70": "cat .9 0 0 10 10"})
     said = detap("eval", "--gt", str(gt), "--dt", str(dt)).refused()
     assert "70.txt: line 1: image '70' is not in the ground truth" in said
 
@@ -350,7 +342,7 @@ def test_names_of_images(files: list[str], stems: tuple[str, ...]) -> None:
 
 def test_images_of_one_file_are_ambiguous(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["a.jpg", "a.jpg"])
-    dt = flat_folder(tmp_path, {"a": "cat .9 0 0 10 10\n"})
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10"})
     said = detap("eval", "--gt", str(gt), "--dt", str(dt)).refused()
     assert "instances.json: several images have the file 'a.jpg'" in said
     with pytest.raises(InputError, match="give each image a unique file_name"):

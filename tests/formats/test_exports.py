@@ -12,6 +12,7 @@ from detap.checks.boxes import failed_box_checks
 from detap.errors import InputError
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
@@ -117,19 +118,11 @@ class Data:
         """Return COCO results of some images, with their images and categories."""
         images = self.images(which)
         records = [record for record in self.records if record["image"] in images]
-        document = {
-            "images": [
-                {"id": r["image_id"], "file_name": f"{r['image']}.jpg"} for r in _once(records)
-            ],
-            "categories": [
-                {"id": number, "name": name}
-                for name, number in {r["category"]: r["category_id"] for r in self.records}.items()
-            ],
-            "annotations": [
-                {key: r[key] for key in ("image_id", "category_id", "bbox", "score")}
-                for r in records
-            ],
-        }
+        files = {r["image_id"]: f"{r['image']}.jpg" for r in records}
+        categories = {r["category_id"]: r["category"] for r in self.records}
+        keys = ("image_id", "category_id", "bbox", "score")
+        document = truth_of([], categories, files, size=None)
+        document["annotations"] = [{key: r[key] for key in keys} for r in records]
         path = self.target / "results.json"
         path.write_text(json.dumps(document), "utf-8")
         return path
@@ -142,10 +135,6 @@ class Data:
         lines = (f"{names.get(name, name)},{w},{h}\n" for name, (w, h) in self.sizes.items())
         path.write_text("image,width,height\n" + "".join(lines), "utf-8")
         return path
-
-
-def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({record["image"]: record for record in records}.values())
 
 
 @pytest.fixture

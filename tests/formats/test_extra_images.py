@@ -11,6 +11,7 @@ import pytest
 
 import detap
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.raised import raised
 
 # Two cats in images 1 and 2 (a and b). One is detected, the other is not: AP is the part of the 101
@@ -38,17 +39,8 @@ def normalized(box: tuple[int, ...]) -> list[float]:
 
 
 def ground_truth(folder: Path) -> Path:
-    annotations = [
-        {"id": n, "image_id": n, "category_id": 7, "bbox": xywh(BOX), "area": 400, "iscrowd": 0}
-        for n in (1, 2)
-    ]
-    images = [
-        {"id": n, "file_name": f"{name}.jpg", "width": WIDTH, "height": HEIGHT}
-        for name, n in NUMBERS.items()
-        if n < 3
-    ]
-    truth = {"images": images, "annotations": annotations}
-    truth["categories"] = [{"id": 7, "name": "cat"}]
+    files = {n: f"{name}.jpg" for name, n in NUMBERS.items() if n < 3}
+    truth = truth_of([(n, 7, xywh(BOX)) for n in files], {7: "cat"}, files, size=(WIDTH, HEIGHT))
     (folder / "gt.json").write_text(json.dumps(truth))
     return folder / "gt.json"
 

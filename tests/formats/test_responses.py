@@ -18,21 +18,17 @@ from detap.formats.responses.dialects import DIALECTS, dialect_of, resized
 from detap.io.problems import FaultError
 from detap.protocols import Protocol
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.formats.exports import write
 
 OPTIONS = ("box_key", "label_key", "box_order", "box_scale")
 SIZE = (640.0, 480.0)
-TRUTH: dict[str, Any] = {
-    "images": [
-        {"id": 7, "file_name": "day/a.jpg", "width": 640, "height": 480},
-        {"id": 8, "file_name": "night/b.png", "width": 1000, "height": 500},
-    ],
-    "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "Traffic light"}],
-    "annotations": [
-        {"id": 1, "image_id": 7, "category_id": 1, "bbox": [64, 48, 64, 48], "area": 3072},
-        {"id": 2, "image_id": 8, "category_id": 2, "bbox": [100, 50, 200, 100], "area": 20000},
-    ],
-}
+TRUTH = truth_of(
+    [(7, 1, [64, 48, 64, 48]), (8, 2, [100, 50, 200, 100])],
+    {1: "cat", 2: "Traffic light"},
+    {7: "day/a.jpg", 8: "night/b.png"},
+)
+TRUTH["images"][1] |= {"width": 1000, "height": 500}
 CAT = '[{"bbox_2d": [100, 100, 200, 200], "label": "Cat"}]'
 LIGHT = '[{"bbox_2d": [100, 100, 300, 300], "label": " traffic  light "}]'
 LINES = [{"image": "a.jpg", "response": CAT}, {"image": "b", "response": LIGHT}]
