@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.coco import results_of, saved, truth_of
 from tests.reliability.runner import ROOT
 
 IMAGES = 30
@@ -37,20 +38,13 @@ class Kills:
 def write_inputs(folder: Path, classes: int = 400) -> None:
     """Write inputs of many classes, so that writing their report takes a while."""
     chance = random.Random(5)
-    annotations, detections = [], []
-    for number in range(3 * classes):
-        box = [chance.randrange(400), chance.randrange(400), 40, 30]
-        image, category = number % IMAGES + 1, number % classes + 1
-        record = {"image_id": image, "category_id": category, "bbox": box}
-        annotations.append(record | {"id": number + 1, "area": 1200, "iscrowd": 0})
-        detections.append(record | {"score": round(chance.random(), 4)})
-    truth = {
-        "images": [{"id": i + 1, "width": 500, "height": 500} for i in range(IMAGES)],
-        "annotations": annotations,
-        "categories": [{"id": i + 1, "name": f"class {i + 1}"} for i in range(classes)],
-    }
-    (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(detections))
+    rows = [
+        (n % IMAGES + 1, n % classes + 1, [chance.randrange(400), chance.randrange(400), 40, 30])
+        for n in range(3 * classes)
+    ]
+    names = {n: f"class {n}" for n in range(1, classes + 1)}
+    detections = [row | {"score": round(chance.random(), 4)} for row in results_of(rows)]
+    saved(folder, truth_of(rows, names, range(1, IMAGES + 1), size=(500, 500)), detections)
     (folder / "fewer.json").write_text(json.dumps(detections[::2]))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from detap.cli import main
 from tests import coco
+from tests.cli.conftest import written
 from tests.coco import Row
 
 NAMES = ("cat", "dog", "horse", "person", "traffic light", "bottle")
@@ -48,11 +49,8 @@ def crowded_truth(classes: int) -> dict[str, Any]:
 
 def _with_files(rows: Sequence[Row], names: Sequence[str], images: int) -> dict[str, Any]:
     """Return ground truth whose images have names of files."""
-    numbers = range(1, images + 1)
-    truth = coco.truth_of(rows, dict(enumerate(names, 1)), numbers, size=SIZE)
-    for image in truth["images"]:
-        image["file_name"] = f"{image['id']}.png"
-    return truth
+    files = {n: f"{n}.png" for n in range(1, images + 1)}
+    return coco.truth_of(rows, dict(enumerate(names, 1)), files, size=SIZE)
 
 
 def detections_for(
@@ -91,10 +89,8 @@ def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -
 
 def write_truth(folder: Path, truth: dict[str, Any]) -> list[str]:
     """Write ground truth with detections and earlier ones; return command-line arguments."""
-    (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (folder / "dt.json").write_text(json.dumps(detections_for(truth)), "utf-8")
     (folder / "before.json").write_text(json.dumps(detections_for(truth, 2, worse=0.2)), "utf-8")
-    return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
+    return written(folder, truth, detections_for(truth))
 
 
 def write_pictures(folder: Path, images: int = 24) -> None:

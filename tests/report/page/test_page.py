@@ -19,7 +19,8 @@ from detap.analysis.errors import errors
 from detap.cli import main
 from detap.report.packing import packed
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Run
+from tests.analysis.data import raw_tables
+from tests.cli.conftest import Run, written
 from tests.report.page.cases import (
     HOSTILE,
     SIZE,
@@ -344,10 +345,8 @@ def test_missing_analyses_are_explained(tmp_path: Path, rows: str) -> None:
     detections = detections_for(truth) if rows == "scores" else []
     for entry in detections:
         entry["score"] *= 10
-    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     page = tmp_path / "page.html"
-    inputs = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
+    inputs = written(tmp_path, truth, detections)
     assert main(["report", *inputs, "-o", str(page), "-q"]) == 0
     analysis = model_of(page)["analysis"]
     if rows == "scores":
@@ -426,21 +425,4 @@ def test_80_classes_and_5000_images_stay_below_their_size(tmp_path: Path) -> Non
 
 def _evaluated(detections: list[dict[str, Any]] | None = None) -> Any:
     truth = truth_of()
-    names = {entry["id"]: entry["name"] for entry in truth["categories"]}
-    detections = detections_for(truth) if detections is None else detections
-
-    def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "image": [row["image_id"] for row in rows],
-            "label": [names[row["category_id"]] for row in rows],
-            "boxes": [row["bbox"] for row in rows],
-            "box_format": "xywh",
-        }
-
-    images = [entry["id"] for entry in truth["images"]]
-    return evaluate(
-        GroundTruth.from_arrays(
-            **columns(truth["annotations"]), images=images, classes=list(names.values())
-        ),
-        Detections.from_arrays(**columns(detections), score=[row["score"] for row in detections]),
-    )
+    return evaluate(*raw_tables(truth, detections_for(truth) if detections is None else detections))
