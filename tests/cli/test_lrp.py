@@ -7,23 +7,18 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
-from tests.coco import truth_of
+from tests.coco import results_of, truth_of
 
 LISTED = ("--metrics", "oLRP,oLRP-loc,oLRP-fp,oLRP-fn,oLRP@75")
 SIDE = 40
 
 
-def results_of(images: dict[int, float]) -> list[dict[str, Any]]:
+def detections(images: dict[int, float]) -> list[dict[str, Any]]:
     """Return a detection of each image's object with an IoU; 0 detects nothing there."""
-    return [
-        {
-            "image_id": image,
-            "category_id": 1,
-            "bbox": [0, 0 if iou else 200, SIDE, SIDE * iou or SIDE],
-            "score": 0.9,
-        }
+    return results_of(
+        (image, 1, [0, 0 if iou else 200, SIDE, SIDE * iou or SIDE])
         for image, iou in images.items()
-    ]
+    )
 
 
 @pytest.fixture
@@ -38,8 +33,8 @@ def folder(cwd: Path) -> Path:
     objects = [*cats, (1, 2, [0, 400, SIDE, SIDE])]
     truth = truth_of(objects, {1: "cat", 2: "dog"}, (1, 2, 3, 4))
     Path("gt.json").write_text(json.dumps(truth))
-    Path("good.json").write_text(json.dumps(results_of(dict.fromkeys((1, 2, 3, 4), 0.9))))
-    Path("poor.json").write_text(json.dumps(results_of({1: 0.9, 2: 0.8, 3: 0})))
+    Path("good.json").write_text(json.dumps(detections(dict.fromkeys((1, 2, 3, 4), 0.9))))
+    Path("poor.json").write_text(json.dumps(detections({1: 0.9, 2: 0.8, 3: 0})))
     Path("slices.json").write_text('{"day": [1], "night": [2, 3, 4]}')
     return cwd
 

@@ -4,9 +4,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.coco import results_of, truth_of
 
 CATEGORIES = 20_000
 MOST = 250 << 10  # KiB
@@ -25,20 +26,12 @@ sys.exit(status)
 @pytest.mark.parametrize("step", [1, 10], ids=["each-with-an-object", "one-in-ten-with-an-object"])
 def test_twenty_thousand_categories_take_250_mb(tmp_path: Path, step: int) -> None:
     labels = range(0, CATEGORIES, step)
-    rows: list[dict[str, Any]] = [
-        {"image_id": k // step % 1000, "category_id": k, "bbox": [k % 300, k % 200, 40 + k % 9, 50]}
-        for k in labels
-    ]
-    truth = {
-        "images": [{"id": n, "width": 640, "height": 480} for n in range(1000)],
-        "categories": [{"id": k, "name": f"category {k}"} for k in range(CATEGORIES)],
-        "annotations": [
-            row | {"id": n, "area": 50.0 * row["bbox"][2], "iscrowd": 0}
-            for n, row in enumerate(rows, 1)
-        ],
-    }
+    rows = [(k // step % 1000, k, [k % 300, k % 200, 40 + k % 9, 50]) for k in labels]
+    names = {k: f"category {k}" for k in range(CATEGORIES)}
+    truth = truth_of(rows, names, range(1000))
     # Each is found by its only detection, but for those of every fourth object.
-    detections = [row | {"score": (n % 97) / 97} for n, row in enumerate(rows) if n % 4]
+    found = enumerate(results_of(rows))
+    detections = [row | {"score": (n % 97) / 97} for n, row in found if n % 4]
     (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
     (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     line = ["eval", "--format", "coco", "--gt", "gt.json", "--dt", "dt.json", "-o", "report.json"]

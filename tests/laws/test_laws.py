@@ -13,10 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from detap.evaluation.detection import Result, evaluate
-from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ANY_AREA, Interpolation, Protocol, protocol
 from tests.cases import MORE, RANKED, Case, Detection, Truth, cases
+from tests.coco import read, saved
 from tests.depth import examples
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
@@ -86,13 +86,9 @@ def test_the_order_of_a_coco_file_does_not_matter(
     results = json.loads((folder / "results.json").read_text("utf-8"))
     for rows in (instances["images"], instances["categories"], instances["annotations"], results):
         shuffle(rows)
-    (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
-    (tmp_path / "results.json").write_text(json.dumps(results), "utf-8")
-    runs = []
-    for path in (folder, tmp_path):
-        truth = coco.read_ground_truth(path / "instances.json")
-        detections = coco.read_detections(path / "results.json", truth)
-        runs.append(evaluate(truth, detections, "coco"))
+    shuffled = saved(tmp_path, instances, results)
+    files = folder / "instances.json", folder / "results.json"
+    runs = [evaluate(*read(paths), "coco") for paths in (files, shuffled)]
     assert runs[0].classes == runs[1].classes
     assert_same_result(*runs)
 

@@ -15,7 +15,7 @@ from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.coco import saved
+from tests.coco import saved, truth_of
 from tests.conftest import ROOT
 from tests.processes import finished
 
@@ -30,24 +30,16 @@ def made(measures: Path) -> Any:
 def as_coco(made: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the faces with a flag per subset, and the results, as COCO has them."""
     ids = {name: number for number, name in enumerate(made["ground_truth"], 1)}
-    keep = made["keep (1-based)"]
     faces = [
-        {
-            "image_id": ids[name],
-            "category_id": 1,
-            "bbox": box,
-            "area": box[2] * box[3],
-            "iscrowd": 0,
-            **{subset: int(index in keep[name][subset]) for subset in SUBSETS},
-        }
+        (name, index, box)
         for name, boxes in made["ground_truth"].items()
         for index, box in enumerate(boxes, 1)
     ]
-    truth = {
-        "images": [{"id": number, "file_name": f"{name}.jpg"} for name, number in ids.items()],
-        "categories": [{"id": 1, "name": "face"}],
-        "annotations": [{"id": number, **face} for number, face in enumerate(faces, 1)],
-    }
+    files = {number: f"{name}.jpg" for name, number in ids.items()}
+    truth = truth_of([(ids[n], 1, box) for n, _, box in faces], {1: "face"}, files, size=None)
+    for record, (name, index, _) in zip(truth["annotations"], faces, strict=True):
+        keep = made["keep (1-based)"][name]
+        record |= {subset: int(index in keep[subset]) for subset in SUBSETS}
     results = [
         {"image_id": ids[name], "category_id": 1, "bbox": row[:4], "score": row[4]}
         for name, rows in made["predictions (x y w h score, falling)"].items()
