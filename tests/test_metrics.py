@@ -86,15 +86,12 @@ def folder(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write_images(count: int) -> None:
     ids = range(1, count + 1)
-    boxes = [(image, label, box) for image in ids for label, box in _objects()]
+    objects = [(2, DOG), *((1, box) for box in CATS)]
+    boxes = [(image, label, box) for image in ids for label, box in objects]
     truth = truth_of(boxes, {1: "cat", 2: "dog"}, ids)
     Path("gt.json").write_text(json.dumps(truth))
     Path("one.json").write_text(json.dumps(results_of(1, count)))
     Path("two.json").write_text(json.dumps(results_of(2, count)))
-
-
-def _objects() -> list[tuple[int, list[int]]]:
-    return [(2, DOG), *((1, box) for box in CATS)]
 
 
 def call(name: str, *arguments: str) -> tuple[str, ...]:

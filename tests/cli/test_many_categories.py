@@ -30,8 +30,8 @@ def test_twenty_thousand_categories_take_250_mb(tmp_path: Path, step: int) -> No
     names = {k: f"category {k}" for k in range(CATEGORIES)}
     truth = truth_of(rows, names, range(1000))
     # Each is found by its only detection, but for those of every fourth object.
-    found = enumerate(results_of(rows))
-    detections = [row | {"score": (n % 97) / 97} for n, row in found if n % 4]
+    numbered = enumerate(results_of(rows))
+    detections = [row | {"score": (n % 97) / 97} for n, row in numbered if n % 4]
     (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
     (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     line = ["eval", "--format", "coco", "--gt", "gt.json", "--dt", "dt.json", "-o", "report.json"]

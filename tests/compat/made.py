@@ -28,7 +28,8 @@ def made(seed: int, *, images: int = 6, classes: int = 3, zero_id: bool = False)
     ]
     for annotation in annotations:
         annotation["iscrowd"] = int(random.random() < 0.15)
-        annotation["area"] = _area(random, annotation["bbox"])
+        w, h = annotation["bbox"][2:]
+        annotation["area"] = float(random.choice([1024.0, 9216.0, w * h]))
     results = [_detection(random, annotations, image_ids, category_ids) for _ in range(9 * images)]
     return {
         "info": {"description": f"made from {seed}"},
@@ -49,10 +50,6 @@ def _object(random: np.random.Generator, category_ids: list[int]) -> dict[str, A
     x, y = (8.0 * random.integers(0, 4, 2)).tolist()
     width, height = random.choice([16.0, 32.0, 33.25, 96.0], 2).tolist()
     return {"category_id": _one(random, category_ids), "bbox": [x, y, width, height]}
-
-
-def _area(random: np.random.Generator, box: list[float]) -> float:
-    return float(random.choice([1024.0, 9216.0, box[2] * box[3]]))
 
 
 def _detection(

@@ -33,6 +33,16 @@ def each(side: int, key: str, value: Any) -> Callable[[Truth, Results], None]:
     return edit
 
 
+def all_of(side: int, change: Callable[[int, Any], Any]) -> Callable[[Truth, Results], None]:
+    """Return an edit that updates each annotation (0) or result (1) from its number and itself."""
+
+    def edit(truth: Truth, results: Results) -> None:
+        for number, record in enumerate((truth["annotations"], results)[side]):
+            record.update(change(number, record))
+
+    return edit
+
+
 def without(side: int, key: str) -> Callable[[Truth, Results], None]:
     def edit(truth: Truth, results: Results) -> None:
         del (truth["annotations"], results)[side][4][key]
@@ -54,64 +64,19 @@ def renamed(kind: Callable[[Any], Any], *keys: str) -> Callable[[Truth, Results]
     return edit
 
 
-def whole_scores(truth: Truth, results: Results) -> None:
-    for number, record in enumerate(results):
-        record["score"] = number % 3
-
-
-def large_scores(truth: Truth, results: Results) -> None:
-    for number, record in enumerate(results):
-        record["score"] = 2**60 + number % 4
-
-
-def text_ids(truth: Truth, results: Results) -> None:
-    for record in truth["annotations"]:
-        record["id"] = f"a{record['id']}"
-
-
-def equal_ids(truth: Truth, results: Results) -> None:
-    for record in truth["annotations"][::4]:
-        record["id"] = 7
-
-
-def negative_ids(truth: Truth, results: Results) -> None:
-    for record in truth["annotations"]:
-        record["id"] = -record["id"]
-
-
-def float_ids(truth: Truth, results: Results) -> None:
-    for record in truth["annotations"]:
-        record["id"] = float(record["id"])
-
-
-def ids_far_apart(truth: Truth, results: Results) -> None:
-    renamed(lambda name: name * 10**12, "image_id", "category_id")(truth, results)
-
-
-def ids_beyond_64_bits(truth: Truth, results: Results) -> None:
-    renamed(lambda name: name * 10**20, "image_id", "category_id")(truth, results)
-
-
-def own_fields(truth: Truth, results: Results) -> None:
-    for number, record in enumerate(results):
-        record |= {"id": 1000 - number, "area": 5, "iscrowd": 1, "segmentation": [[0, 0, 1, 1]]}
-
-
-def no_results(truth: Truth, results: Results) -> None:
-    results.clear()
-
-
-EDITS = {
-    "whole scores": whole_scores,
-    "scores beyond float64": large_scores,
+EDITS: dict[str, Callable[[Truth, Results], Any]] = {
+    "whole scores": all_of(1, lambda n, _: {"score": n % 3}),
+    "scores beyond float64": all_of(1, lambda n, _: {"score": 2**60 + n % 4}),
     "a score of NaN": each(1, "score", float("nan")),
     "a score in text": each(1, "score", "0.5"),
     "no score": without(1, "score"),
     "no category": without(1, "category_id"),
-    "no results": no_results,
-    "own fields of results": own_fields,
-    "ids far apart": ids_far_apart,
-    "ids beyond 64 bits": ids_beyond_64_bits,
+    "no results": lambda _, results: results.clear(),
+    "own fields of results": all_of(
+        1, lambda n, _: {"id": 1000 - n, "area": 5, "iscrowd": 1, "segmentation": [[0, 0, 1, 1]]}
+    ),
+    "ids far apart": renamed(lambda name: name * 10**12, "image_id", "category_id"),
+    "ids beyond 64 bits": renamed(lambda name: name * 10**20, "image_id", "category_id"),
     "an unknown image": each(1, "image_id", 4711),
     "boxes of three numbers": each(0, "bbox", [1.0, 2.0, 3.0]),
     "an unknown category": each(1, "category_id", 4711),
@@ -125,10 +90,10 @@ EDITS = {
     "boxes of three numbers in results": each(1, "bbox", [1.0, 2.0, 3.0]),
     "empty boxes": each(0, "bbox", []),
     "empty boxes in results": each(1, "bbox", []),
-    "text annotation ids": text_ids,
-    "equal annotation ids": equal_ids,
-    "negative annotation ids": negative_ids,
-    "annotation ids as floats": float_ids,
+    "text annotation ids": all_of(0, lambda _, record: {"id": f"a{record['id']}"}),
+    "equal annotation ids": all_of(0, lambda n, _: {} if n % 4 else {"id": 7}),
+    "negative annotation ids": all_of(0, lambda _, record: {"id": -record["id"]}),
+    "annotation ids as floats": all_of(0, lambda _, record: {"id": float(record["id"])}),
     "no annotation id": without(0, "id"),
     "no annotated area": without(0, "area"),
     "an infinite area": each(0, "area", float("inf")),
@@ -154,10 +119,6 @@ def some_size(height: int, width: int) -> Callable[[Truth, Results], None]:
     return edit
 
 
-def runs_of(*counts: int) -> dict[str, Any]:
-    return {"size": [SIDE, WIDE], "counts": [*counts, SIDE * WIDE - sum(counts)]}
-
-
 def boxes_of_some(truth: Truth, results: Results) -> None:
     for record in results:
         record.pop("bbox", None)
@@ -165,18 +126,15 @@ def boxes_of_some(truth: Truth, results: Results) -> None:
         record["bbox"] = [8.0, 8.0, 300.0, 0.5]
 
 
-def no_boxes(truth: Truth, results: Results) -> None:
-    for record in [*truth["annotations"], *results]:
-        record.pop("bbox", None)
-
-
-EDITS_OF_MASKS = {
+EDITS_OF_MASKS: dict[str, Callable[[Truth, Results], Any]] = {
     "no segmentation": without(0, "segmentation"),
     "no segmentation of a result": without(1, "segmentation"),
-    "no box anywhere": no_boxes,
+    "no box anywhere": lambda truth, results: [
+        record.pop("bbox", None) for record in [*truth["annotations"], *results]
+    ],
     "boxes of some results": boxes_of_some,
     "masks of another size": some_size(30, 30),
-    "no pixel": each(0, "segmentation", runs_of(SIDE * WIDE)),
+    "no pixel": each(0, "segmentation", {"size": [SIDE, WIDE], "counts": [SIDE * WIDE, 0]}),
     "polygons in results": each(1, "segmentation", [[0, 0, 9, 0, 9, 9]]),
     "no iscrowd": without(0, "iscrowd"),
     "no category": without(1, "category_id"),

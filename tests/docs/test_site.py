@@ -26,14 +26,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def text_of(page: Path) -> str:
-    """Return the text of a page."""
-    return unescape(re.sub(r"<[^>]+>", "", page.read_text("utf-8")))
-
-
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    return {str(page.relative_to(SITE)): text_of(page) for page in sorted(SITE.rglob("*.html"))}
+    """Return the text of each page."""
+    return {
+        str(page.relative_to(SITE)): unescape(re.sub(r"<[^>]+>", "", page.read_text("utf-8")))
+        for page in sorted(SITE.rglob("*.html"))
+    }
 
 
 def test_every_page_of_the_docs_is_in_the_site(pages: dict[str, str]) -> None:

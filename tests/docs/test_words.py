@@ -46,12 +46,9 @@ OTHERS = project_files(
 TOOLS = [name for name in OTHERS if name.endswith(".py")]
 
 
-def lines(name: str) -> Iterator[tuple[int, str]]:
-    return enumerate((ROOT / name).read_text("utf-8").splitlines(), 1)
-
-
 def matches(name: str, pattern: re.Pattern[str]) -> list[str]:
-    return [f"{name}:{n}: {line.strip()}" for n, line in lines(name) if pattern.search(line)]
+    lines = enumerate((ROOT / name).read_text("utf-8").splitlines(), 1)
+    return [f"{name}:{n}: {line.strip()}" for n, line in lines if pattern.search(line)]
 
 
 @pytest.mark.parametrize(

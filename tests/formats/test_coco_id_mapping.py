@@ -314,9 +314,9 @@ def named_pair(folder: Path, listed: Any, used: list[int], images: int = 1) -> t
     """Write ground truth of an object of each class of LISTED, and results on the same boxes."""
     rows = [(1, k, [100 * k, 0, 50, 50]) for k in LISTED]
     truth = truth_of(rows, LISTED, range(1, images + 1), size=None)
-    found = results_of(((1, k, [100 * at, 0, 50, 50]) for at, k in enumerate(used, 1)), 0.5)
+    detections = results_of(((1, k, [100 * at, 0, 50, 50]) for at, k in enumerate(used, 1)), 0.5)
     categories = [{"id": k, "name": name} for k, name in listed.items()]
-    return saved(folder, truth, {"categories": categories, "annotations": found})
+    return saved(folder, truth, {"categories": categories, "annotations": detections})
 
 
 def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str], dict[str, Any]]:

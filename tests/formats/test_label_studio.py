@@ -53,6 +53,11 @@ def read(folder: Path, content: Any, **options: Any) -> Any:
     return detap.read_ground_truth(written(folder, content), format="labelstudio", **options)
 
 
+def valid(folder: Path) -> Path:
+    folder.mkdir()
+    return written(folder, [task(region())])
+
+
 # --- what is read
 
 
@@ -211,14 +216,10 @@ def predicted(*results: Any, model: str = "m1", **more: Any) -> dict[str, Any]:
     return task(region(), predictions=[{"model_version": model, "result": [*results], **more}])
 
 
-def detected(folder: Path, content: Any, **options: Any) -> Any:
-    path = written(folder, content, "dt.json")
-    truth = read(folder, [task(region())])
-    return detap.read_detections(path, truth, **options)
-
-
 def test_predictions_are_detections(tmp_path: Path, command: Run) -> None:
-    table = detected(tmp_path, [predicted(region(score=0.75), region(label="cat"), score=0.5)])
+    content = [predicted(region(score=0.75), region(label="cat"), score=0.5)]
+    truth = read(tmp_path, [task(region())])
+    table = detap.read_detections(written(tmp_path, content, "dt.json"), truth)
     assert table.score.tolist() == [0.75, 0.5]
     assert table.classes == ("dog", "cat")
     assert codes(table)["prediction-scores"] == 1
@@ -386,9 +387,7 @@ BAD: dict[str, Any] = {
     ),
     "CSV": ('"annotation_id","lead_time","image"\n1,2,"a.jpg"\n', "is Label Studio's CSV"),
 }
-
-
-BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
+OF_PREDICTIONS: dict[str, tuple[Any, str]] = {
     "no predictions": ([task(region())], "has no predictions; import predictions"),
     "ids": ([task(predictions=[500])], "[0].predictions[0]: is 500; expected an object; export"),
     "score is text": ([predicted(region(score="0.5"))], 'score is "0.5", expected a number'),
@@ -413,7 +412,7 @@ BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
 }
 
 
-BAD |= {f"predictions: {name}": (*case, True) for name, case in BAD_PREDICTIONS.items()}
+BAD |= {f"predictions: {name}": (*case, True) for name, case in OF_PREDICTIONS.items()}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 import detap
 from detap import GroundTruth, InputError
 from detap.formats.detection import detect_format, matching_formats
-from tests.cli.conftest import Ended, Run
+from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.formats.voc_files import write
 
@@ -28,19 +28,14 @@ POSITIONS = (
 )
 
 
-def ap(ended: Ended) -> float:
-    assert ended.status == 0, ended.err
-    value: float = json.loads(ended.out)["summary"]["AP"]
-    return value
-
-
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_has_the_ap_of_the_results(
     command: Run, real_data: Path, formats3: Path, name: str
 ) -> None:
     path = formats3 / "inference" / name
     ended = command("eval", str(real_data / TRUTH), str(path), "--output-format", "json")
-    assert ap(ended) == pytest.approx(AP, abs=1e-9)
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
     assert (POSITIONS in ended.err) == (name == "mmdet/preds")
     assert detect_format(None, path).name == "predictions"
 

@@ -27,11 +27,15 @@ def response(*predictions: Any, **more: Any) -> dict[str, Any]:
     return {"predictions": [*predictions], "image": {"width": 50, "height": 40}, **more}
 
 
+def valid(folder: Path) -> Path:
+    """Write VOC annotations of the images a and b."""
+    text = xml(item("dog", (1, 2, 11, 22)), size=(50, 40))
+    return written(folder, {"a.xml": text, "b.xml": text})
+
+
 @pytest.fixture
 def gt(tmp_path: Path) -> Path:
-    """Return VOC annotations of the images a and b."""
-    text = xml(item("dog", (1, 2, 11, 22)), size=(50, 40))
-    return written(tmp_path / "gt", {"a.xml": text, "b.xml": text})
+    return valid(tmp_path / "gt")
 
 
 def test_centers_become_corners(gt: Path, tmp_path: Path) -> None:

@@ -399,10 +399,6 @@ def test_lines_of_ground_truth(tmp_path: Path, line: str, message: str) -> None:
     assert refused_truth(tmp_path, boxes="xywh") == [f"a.txt: line 2: {message}"]
 
 
-def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[str]:
-    return problems_of(raised(InputError, read_detections, path, truth, **options), path)
-
-
 def test_fewer_than_one_object_in_twenty_may_have_a_negative_size(tmp_path: Path) -> None:
     wrong = item(box=(30, 20, 10, 40))
     tree(tmp_path, {"a": xml(item(), wrong), "b": xml(*[item()] * 19)})
@@ -469,7 +465,8 @@ def test_a_score_in_the_last_column_is_named(
     """`class x1 y1 x2 y2 score`: read as it is, no box overlaps anything."""
     write(tmp_path / "dt", {"a.txt": "dog 10 20 30 40 0.9\ndog 12 21 31 44 0.25\n"})
     sides = "x1 y1 x2 y2" if boxes == "xyxy" else "x y width height"
-    assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
+    error = raised(InputError, read_detections, tmp_path / "dt", truth, boxes=boxes)
+    assert problems_of(error, tmp_path / "dt") == [
         f"{tmp_path / 'dt'}: the last column looks like the score: its values are within 0 and 1, "
         f"e.g. 0.9; the column after the class has 10; write `class score {sides}`, or pass "
         f"as_is=True (--as-is) if that is the order"

@@ -166,12 +166,9 @@ def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path, {"run/c.txt": FOUND})
     with pytest.raises(InputError, match="unknown size of image 'c'"):
         detap.read_detections(tmp_path / "run", truth)
-    detections = detap.read_detections(tmp_path / "run", truth, image_sizes=_sizes(tmp_path))
+    sizes = write(tmp_path, {"sizes.csv": "image,width,height\nc,10,10\n"}) / "sizes.csv"
+    detections = detap.read_detections(tmp_path / "run", truth, image_sizes=sizes)
     assert detections.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
-
-
-def _sizes(folder: Path) -> Path:
-    return write(folder, {"sizes.csv": "image,width,height\nc,10,10\n"}) / "sizes.csv"
 
 
 @pytest.mark.parametrize(

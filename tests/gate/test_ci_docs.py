@@ -38,11 +38,10 @@ def shell(line: str, folder: Path, **more: str) -> subprocess.CompletedProcess[s
     )
 
 
-def detap_exists() -> bool:
-    return shutil.which("detap", path=environment()["PATH"]) is not None
-
-
-needs_detap = pytest.mark.skipif(not detap_exists(), reason="detap is not installed as a command")
+needs_detap = pytest.mark.skipif(
+    not shutil.which("detap", path=environment()["PATH"]),
+    reason="detap is not installed as a command",
+)
 
 
 @needs_detap

@@ -17,11 +17,6 @@ NAMES = {1: "cat", 2: "dog"}
 PLACES = {1: [0, 0, 100, 100], 2: [200, 0, 100, 100]}
 
 
-def truth() -> dict[str, Any]:
-    rows = [(image, label, PLACES[label]) for image in range(1, 7) for label in NAMES]
-    return truth_of(rows, NAMES, range(1, 7))
-
-
 def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:
     boxes = []
     for image in range(1, 7):
@@ -37,10 +32,6 @@ def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> lis
     ]
 
 
-def same(image: int, label: int, box: list[int]) -> list[int]:
-    return box
-
-
 def lost(image: int, label: int, box: list[int]) -> list[int] | None:
     return None if image in (4, 6) and label == 1 else box
 
@@ -52,7 +43,8 @@ def looser(image: int, label: int, box: list[int]) -> list[int]:
 
 @pytest.fixture
 def case(cwd: Path, detap: Run) -> Path:
-    write_coco(cwd, truth(), detections(same))
+    rows = [(image, label, PLACES[label]) for image in range(1, 7) for label in NAMES]
+    write_coco(cwd, truth_of(rows, NAMES, range(1, 7)), detections(lambda image, label, box: box))
     for name, change in (("lost", lost), ("looser", looser)):
         (cwd / f"{name}.json").write_text(json.dumps(detections(change)))
     call = ("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")

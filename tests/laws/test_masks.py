@@ -27,14 +27,11 @@ box = st.tuples(*(st.integers(0, 12) for _ in range(2)), *(st.integers(1, 12) fo
 row = st.tuples(st.integers(1, 3), st.integers(1, 2), box)
 
 
-def ring(sides: tuple[int, ...]) -> list[list[int]]:
-    x, y, w, h = sides
-    return [[x, y, x + w, y, x + w, y + h, x, y + h]]
-
-
 def record(image: int, label: int, sides: tuple[int, ...], **more: Any) -> dict[str, Any]:
     fields = {"image_id": image, "category_id": label, "bbox": list(sides)}
-    return {**fields, "segmentation": ring(sides), **more}
+    x, y, w, h = sides
+    ring = [x, y, x + w, y, x + w, y + h, x, y + h]
+    return {**fields, "segmentation": [ring], **more}
 
 
 @st.composite

@@ -51,7 +51,7 @@ def run(
         standard = list(evaluator.params.maxDets) == [1, 10, 100]
         if standard and len(evaluator.params.areaRng) == 4:
             evaluator.summarize()
-    summary = {name: _defined(value) for name, value in zip(NAMES, evaluator.stats, strict=False)}
+    summary = dict(zip(NAMES, _nan(np.array(evaluator.stats)).tolist(), strict=False))
     return Reference(
         _nan(evaluator.eval["precision"]),
         _nan(evaluator.eval["recall"]),
@@ -163,7 +163,3 @@ def _matches(evaluator: COCOeval, count: int) -> tuple[Any, Any, Any]:
 
 def _nan(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(values == -1, np.nan, values)
-
-
-def _defined(value: float) -> float:
-    return float("nan") if value == -1 else float(value)

@@ -82,10 +82,6 @@ LIMITS = st.sampled_from((1, 2, 4))
 RULES = st.sampled_from((PRESETS["coco"], PRESETS["voc2012"], PRESETS["tidecv-ap"]))
 
 
-def with_limit(rules: Protocol, limit: int) -> Protocol:
-    return replace(rules, max_dets=(limit,), max_dets_scope="dataset", metrics=("CPM",))
-
-
 @given(cases(), RULES, LIMITS)
 def test_the_limit_is_that_of_a_file_without_the_others(
     case: Case, rules: Protocol, limit: int
@@ -99,7 +95,8 @@ def test_the_limit_is_that_of_a_file_without_the_others(
     for label in range(len(detections.classes)):
         rows += [row for row in order if detections.label[row] == label][:limit]
     best = detections.select(np.array(sorted(rows), np.intp))
-    ours = score_tables(truth, detections, with_limit(rules, limit))
+    limited = replace(rules, max_dets=(limit,), max_dets_scope="dataset", metrics=("CPM",))
+    ours = score_tables(truth, detections, limited)
     theirs = score_tables(truth, best, replace(rules, max_dets=(None,), metrics=("CPM",)))
     values = theirs.average_precision.tobytes()
     assert ours.average_precision.tobytes() == values

@@ -256,18 +256,14 @@ def keypoint_cases(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
                     "keypoints": placed(np.column_stack([moved, np.ones(count)]).ravel()),
                 }
             )
-    detections = detections or [far_detection(count)]
+    far = {"image_id": 1, "category_id": 1, "score": 0.5, "keypoints": [500, 500, 1] * count}
+    detections = detections or [far]
     instances = {
         "images": [{"id": 1}, {"id": 2}],
         "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
         "annotations": truths,
     }
     return instances, detections, RULES.with_changes(sigmas=sigmas)
-
-
-def far_detection(count: int) -> dict[str, Any]:
-    pose = [500, 500, 1] * count
-    return {"image_id": 1, "category_id": 1, "score": 0.5, "keypoints": pose}
 
 
 @given(keypoint_cases())

@@ -170,15 +170,11 @@ def test_worked_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
 # --- by hand
 
 
-def crowded(count: int) -> Result:
-    """Return a true positive below so many better detections of an unverified class."""
-    rows = [DetectionRow(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
-    return run([GroundTruthRow(1, 1, BOX)], [*rows, DetectionRow(1, 1, BOX, 0.1)])
-
-
 @pytest.mark.parametrize(("count", "expected"), [(300, 0.0), (299, 1.0)])
 def test_max_dets_apply_before_unverified_classes_are_removed(count: int, expected: float) -> None:
-    result = crowded(count)
+    # A true positive below so many better detections of an unverified class.
+    rows = [DetectionRow(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
+    result = run([GroundTruthRow(1, 1, BOX)], [*rows, DetectionRow(1, 1, BOX, 0.1)])
     assert result.summary["AP"] == pytest.approx(expected)
     assert int(result.within_max_dets.sum()) == int(expected)
     assert int(result.false_positives.sum()) == 0

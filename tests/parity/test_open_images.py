@@ -73,11 +73,6 @@ def test_ap_of_every_class_equals_tensorflow(real_data: Path, name: str) -> None
     assert abs(result.summary["mAP"] - expected["mAP"]) < 1e-12
 
 
-def worked_cases(folder: Path) -> list[dict[str, Any]]:
-    listed = json.loads((folder / "iou-types-cases" / "cases.json").read_text("utf-8"))
-    return [case for case in listed if case["protocol"].startswith("open-images")]
-
-
 def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
     names = {entry["id"]: entry["name"] for entry in case["classes"]}
 
@@ -105,7 +100,8 @@ def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
 
 
 def test_worked_cases_equal_tensorflow(real_data: Path) -> None:
-    listed = worked_cases(real_data)
+    listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text("utf-8"))
+    listed = [case for case in listed if case["protocol"].startswith("open-images")]
     assert len(listed) == 20
     for case in listed:
         result = evaluate(*tables_of(case), case["protocol"], as_is=True)

@@ -51,11 +51,6 @@ def assert_same(mine: Result, theirs: Result) -> None:
     assert repr(mine.summary) == repr(theirs.summary)
 
 
-def boxes_of(path: Path) -> np.ndarray[Any, Any]:
-    """Return the boxes of a results file unchanged."""
-    return np.array([record["bbox"] for record in json.loads(path.read_bytes())], np.float64)
-
-
 def test_coco_val2014_100(real_data: Path, tmp_path: Path) -> None:
     folder = real_data / "coco-val2014-100"
     gt = folder / "instances_val2014_100.json"
@@ -67,7 +62,7 @@ def test_coco_val2014_100(real_data: Path, tmp_path: Path) -> None:
     flags = {"iscrowd": truth.crowd, "area": truth.area, "id": [r["id"] for r in records]}
     sides = dict(zip(("x", "y", "width", "height"), box.T, strict=True))
     gt_parquet = written(tmp_path / "gt.parquet", truth, {**sides, **flags}, names=False)
-    box = boxes_of(dt)
+    box = np.array([record["bbox"] for record in json.loads(dt.read_bytes())], np.float64)
     sides = dict(zip(("x", "y", "width", "height"), box.T, strict=True))
     rows = {**sides, "score": detections.score}
     dt_parquet = written(tmp_path / "dt.parquet", detections, rows, names=False)

@@ -10,6 +10,24 @@ BOTH = ("coco", "voc")
 COCO = ("coco",)
 VOC = ("voc",)
 
+NAMES = {
+    "escape": "\x1b[31mred\x1b[0m",
+    "nul-and-bell": "a\0b\x07",
+    "c1": "\x9b31m",
+    "bidirectional": "abc\u202edcba",
+    "newline": "one\ntwo: AP 1.0",
+    "markup": "[bold red]x[/] :smile:",
+    "formula": "=cmd|' /C calc'!A0",
+    "html": "<script>alert(1)</script>",
+    "percent": "100%s %n",
+    "zero-width": "a\u200bb\ufeff",
+    "long": "n" * 500,
+    "empty": "",
+    "emoji": "\U0001f408",
+    "line-separator": "a\u2028b",
+}
+"""Names of classes."""
+
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "any-annotation-id": ("annotation id 0, negative or huge: an id like any other", COCO),
     "equal-ids": ("one id for two different records: error", COCO),
@@ -139,7 +157,7 @@ def replacing(
 
     def built(folder: Path) -> None:
         build(folder)
-        (folder / which).unlink()
+        (folder / which).unlink(missing_ok=True)
         make(folder / which)
 
     return built

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.reliability.cases import Case, Refused, Scored, make_socket, replacing
+from tests.reliability.cases import NAMES, Case, Refused, Scored, make_socket, replacing
 
 Truth = dict[str, Any]
 Results = list[dict[str, Any]]
@@ -294,15 +294,9 @@ says = "no annotations; expected an object with images, annotations, categories"
 refused("no-truth", "annotations-key-missing", GT, "", says, gt=bare)
 refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
 refused("same-file", "twice", GT, "", "ground.truth", dt_path=GT, build=files())
-
-
-def _linked(folder: Path) -> None:
-    files()(folder)
-    (folder / "link.json").symlink_to(GT)
-
-
 link = "link.json"
-refused("same-file", "by-a-link", link, "", "ground.truth", dt_path=link, build=_linked)
+linked = replacing(files(), lambda path: path.symlink_to(GT), link)
+refused("same-file", "by-a-link", link, "", "ground.truth", dt_path=link, build=linked)
 says = r"is a JSON list \(results\?\); expected an object"
 refused("same-file", "results-as-truth", GT, "", says, gt=results())
 says = r"no images and no categories \(records have scores: results\?\)"
@@ -736,11 +730,6 @@ wrong_result("overflow", "corner", 0, "overflow", bbox=[1.7e308, 0, 1.7e308, 1e-
 # --- what is no file
 
 
-def instead(make: Callable[[Path], object], which: str = DT) -> Callable[[Path], None]:
-    """Return a function that builds the usual files and then replaces one."""
-    return replacing(files(), make, which)
-
-
 ABSENT = "no such file or directory"
 for which, side in ((DT, "results"), (GT, "truth")):
     for name, says, put, for_peers in (
@@ -753,7 +742,7 @@ for which, side in ((DT, "results"), (GT, "truth")):
         ("device", "device", lambda path: path.symlink_to("/dev/zero"), False),
         ("null-device", "device", lambda path: path.symlink_to("/dev/null"), True),
     ):
-        build = instead(put, which)
+        build = replacing(files(), put, which)
         refused("no-file", f"{side}-{name}", which, "", says, build=build, for_peers=for_peers)
     below = {"gt_path" if which == GT else "dt_path": f"{which}/x"}
     says = f"no folder|{ABSENT}"
@@ -818,21 +807,5 @@ if Path("/dev/full").is_char_device():
 
 # --- names
 
-NAMES = {
-    "escape": "\x1b[31mred\x1b[0m",
-    "nul-and-bell": "a\0b\x07",
-    "c1": "\x9b31m",
-    "bidirectional": "abc\u202edcba",
-    "newline": "one\ntwo: AP 1.0",
-    "markup": "[bold red]x[/] :smile:",
-    "formula": "=cmd|' /C calc'!A0",
-    "html": "<script>alert(1)</script>",
-    "percent": "100%s %n",
-    "zero-width": "a\u200bb\ufeff",
-    "long": "n" * 500,
-    "empty": "",
-    "emoji": "\U0001f408",
-    "line-separator": "a\u2028b",
-}
 for label, class_name in NAMES.items():
     scored("names", label, BASE, (), {class_name: CAT}, gt=edit("categories", 0, name=class_name))

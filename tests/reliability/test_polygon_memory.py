@@ -108,14 +108,10 @@ def test_the_limit_covers_all_polygons_of_an_image_and_can_be_raised(tmp_path: P
     assert json.loads(done.stdout)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
-def as_pycocotools(polygon: list[int], height: int, width: int) -> Any:
-    return reference.frPyObjects([polygon], height, width)[0]
-
-
 @pytest.mark.parametrize("height", [1, 7, 100])
 def test_crossings_that_cancel_out_give_the_runs_of_pycocotools(height: int) -> None:
     polygon = scattered(6_000, 97, height)  # 200,000 crossings: more than are kept uncancelled
-    expected = as_pycocotools(polygon, height, 97)
+    expected = reference.frPyObjects([polygon], height, 97)[0]
     masks = Masks(
         np.array([[height, 97]], np.int32),
         np.zeros(2, np.int64),

@@ -26,12 +26,9 @@ COLUMNS = (
 
 
 def row(name: str, share: float = 0.5, count: int = 7) -> dict[str, Cell]:
+    counts: dict[str, Cell] = {c.key: count for c in COLUMNS if c.kind == "count"}
     shares: dict[str, Cell] = {c.key: share for c in COLUMNS if c.kind == "fraction"}
-    return {"name": name, "id": name, **shares, **counts(count), "within_max_dets": count}
-
-
-def counts(count: int) -> dict[str, Cell]:
-    return {c.key: count for c in COLUMNS if c.kind == "count"}
+    return {"name": name, "id": name, **shares, **counts, "within_max_dets": count}
 
 
 def report(*rows: Mapping[str, Cell], blocks: tuple[Block, ...] = (), **changes: Any) -> Report:

@@ -327,10 +327,6 @@ def test_the_record_has_no_ci_command() -> None:
     assert json.loads(text)["signature"] == "a ##[group]b ##vso[c] ###"
 
 
-def passing(count: int) -> list[dict[str, Any]]:
-    return [check("minimum", f"n{n}", "passed", "0", f"n{n} is 1") for n in range(count)]
-
-
 @pytest.mark.parametrize(
     ("checks", "verdict"),
     [
@@ -348,7 +344,8 @@ def test_the_short_outcome(checks: list[dict[str, Any]], verdict: str) -> None:
 
 @pytest.mark.parametrize(("count", "shown"), [(10, 10), (11, 11), (12, 10), (30, 10)])
 def test_only_the_first_of_many_passed_gates_are_shown(count: int, shown: int) -> None:
-    lines = render("markdown", report(passing(count))).splitlines()
+    checks = [check("minimum", f"n{n}", "passed", "0", f"n{n} is 1") for n in range(count)]
+    lines = render("markdown", report(checks)).splitlines()
     assert sum(line.startswith("| passed |") for line in lines) == shown
     assert (f"{count - shown} more gates passed." in lines) == (shown < count)
 
