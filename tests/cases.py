@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from detap.protocols import PRESETS, Protocol
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.masks import Masks
+from tests.coco import results_of, truth_of
 
 PLAIN = {
     name: protocol
@@ -149,25 +150,13 @@ class Case:
 
     def coco(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the case as the contents of an instances and of a results file."""
-        instances = {
-            "images": [{"id": image} for image in self.images],
-            "categories": [{"id": label, "name": str(label)} for label in self.classes],
-            "annotations": [
-                {
-                    "id": number,
-                    "image_id": t.image,
-                    "category_id": t.label,
-                    "bbox": list(t.box),
-                    "area": t.box[2] * t.box[3] if t.area is None else t.area,
-                    "iscrowd": int(t.crowd),
-                }
-                for number, t in enumerate(self.truths, start=1)
-            ],
-        }
-        results = [
-            {"image_id": f.image, "category_id": f.label, "bbox": list(f.box), "score": f.score}
-            for f in self.dt
-        ]
+        rows = [(t.image, t.label, list(t.box)) for t in self.truths]
+        instances = truth_of(rows, {k: str(k) for k in self.classes}, self.images, size=None)
+        for annotation, t in zip(instances["annotations"], self.truths, strict=True):
+            annotation["iscrowd"] = int(t.crowd)
+            if t.area is not None:
+                annotation["area"] = t.area
+        results = results_of((f.image, f.label, list(f.box), f.score) for f in self.dt)
         return instances, results
 
     def with_dt(self, dt: tuple[Detection, ...]) -> "Case":

@@ -12,6 +12,8 @@ Files = tuple[Path, Path]
 
 Row = tuple[int, int, Sequence[float]]
 """Image, class, and box as x, y, width, height."""
+Scored = tuple[int, int, Sequence[float], float]
+"""A row with its score."""
 
 
 def truth_of(
@@ -50,11 +52,11 @@ def truth_of(
     }
 
 
-def results_of(rows: Iterable[Row], score: float = 0.9) -> list[dict[str, Any]]:
-    """Return detections in COCO results format."""
+def results_of(rows: Iterable[Row | Scored], score: float = 0.9) -> list[dict[str, Any]]:
+    """Return detections in COCO results format, with this score or their own."""
     return [
-        {"image_id": image, "category_id": label, "bbox": box, "score": score}
-        for image, label, box in rows
+        {"image_id": image, "category_id": label, "bbox": box, "score": (*own, score)[0]}
+        for image, label, box, *own in rows
     ]
 
 

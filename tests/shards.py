@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.coco import Row, Scored, results_of, truth_of
+
 IMAGES, CLASSES = 24, 3
 
 
@@ -19,44 +21,29 @@ def boxes(random: np.random.Generator, count: int) -> list[list[float]]:
 def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return ground truth and detections with many tied scores and some empty images."""
     random = np.random.default_rng(seed)
-    truths: list[dict[str, Any]] = []
-    detections: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    crowds: list[int] = []
+    detections: list[Scored] = []
     for image in range(1, IMAGES + 1):
         for box in boxes(random, int(random.integers(0, 5))):
             label = int(random.integers(1, CLASSES + 1))
-            truths.append(
-                {
-                    "id": len(truths) + 1,
-                    "image_id": image,
-                    "category_id": label,
-                    "bbox": box,
-                    "area": box[2] * box[3],
-                    "iscrowd": int(random.random() < 0.1),
-                }
-            )
+            rows.append((image, label, box))
+            crowds.append(int(random.random() < 0.1))
             if image % 7:  # no detections on every seventh image
                 shift = random.integers(-4, 5, 4).tolist()
                 near = [max(side + by, 1.0) for side, by in zip(box, shift, strict=True)]
-                score = float(random.integers(1, 5)) / 5
-                detections.append(
-                    {"image_id": image, "category_id": label, "bbox": near, "score": score}
-                )
+                detections.append((image, label, near, float(random.integers(1, 5)) / 5))
         if image % 7:
-            detections += [
-                {
-                    "image_id": image,
-                    "category_id": int(random.integers(1, CLASSES + 1)),
-                    "bbox": box,
-                    "score": float(random.integers(1, 5)) / 5,
-                }
-                for box in boxes(random, 3)
-            ]
-    images = [
-        {"id": image, "width": 200, "height": 200, "light": "night" if image % 3 else "day"}
-        for image in range(1, IMAGES + 1)
-    ]
-    categories = [{"id": label, "name": f"class {label}"} for label in range(1, CLASSES + 1)]
-    return {"images": images, "categories": categories, "annotations": truths}, detections
+            for box in boxes(random, 3):
+                label = int(random.integers(1, CLASSES + 1))
+                detections.append((image, label, box, float(random.integers(1, 5)) / 5))
+    names = {label: f"class {label}" for label in range(1, CLASSES + 1)}
+    truth = truth_of(rows, names, range(1, IMAGES + 1), size=(200, 200))
+    for annotation, crowd in zip(truth["annotations"], crowds, strict=True):
+        annotation["iscrowd"] = crowd
+    for entry in truth["images"]:
+        entry["light"] = "night" if entry["id"] % 3 else "day"
+    return truth, results_of(detections)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from detap.evaluation.scoring import on_images, score_tables
 from detap.protocols import Protocol, conditions, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import EVERY_RANKED, Case, cases
+from tests.coco import truth_of
 from tests.parity.compare import assert_same_bits
 from tests.raised import raised
 
@@ -331,16 +332,12 @@ BOXES = [[10, 10, 40, 50], [60, 20, 30, 30], [5, 5, 50, 60]]
 
 
 def _coco(folder: Path, objects: list[dict[str, Any]]) -> Path:
-    annotations = [
-        {"id": n + 1, "image_id": 1 + n // 2, "category_id": 1, "bbox": b, "area": 9, **o}
-        for n, (b, o) in enumerate(zip(BOXES, objects, strict=True))
-    ]
+    rows = [(1 + n // 2, 1, box) for n, box in enumerate(BOXES)]
+    truth = truth_of(rows, {1: "x"}, [1, 2], size=None)
+    for annotation, more in zip(truth["annotations"], objects, strict=True):
+        annotation.update(more)
     # A repeated annotation counts once, and so do its attributes.
-    truth = {
-        "images": [{"id": 1}, {"id": 2}],
-        "annotations": [annotations[0], *annotations],
-        "categories": [{"id": 1, "name": "x"}],
-    }
+    truth["annotations"].insert(0, truth["annotations"][0])
     path = folder / "gt.json"
     path.write_text(json.dumps(truth))
     return path

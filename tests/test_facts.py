@@ -19,6 +19,7 @@ from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import RECALL_GRIDS, Protocol, protocol
 from tests.cases import BY_IMAGE, Case, Detection, Truth
+from tests.coco import results_of, truth_of
 from tests.parity import reference
 from tests.parity.voc_eval import voc_eval
 from tests.processes import finished
@@ -83,14 +84,9 @@ def test_fact_02_equal_iou_takes_the_later_in_coco_and_the_first_in_voc() -> Non
 
 def test_fact_03_annotation_id_zero(tmp_path: Path) -> None:
     """One perfectly detected ground truth with id 0: AP is 1 here and 0 in pycocotools."""
-    instances = {
-        "images": [{"id": 0}],
-        "categories": [{"id": 0, "name": "cat"}],
-        "annotations": [
-            {"id": 0, "image_id": 0, "category_id": 0, "bbox": list(BOX), "iscrowd": 0, "area": 400}
-        ],
-    }
-    results = [{"image_id": 0, "category_id": 0, "bbox": list(BOX), "score": 0.9}]
+    rows = [(0, 0, list(BOX))]
+    instances = truth_of(rows, {0: "cat"}, [0], size=None, id=0)
+    results = results_of(rows)
     (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
     (tmp_path / "results.json").write_text(json.dumps(results), "utf-8")
     result = scored(tmp_path, "coco")
@@ -132,12 +128,8 @@ def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
 
 
 def test_fact_03_duplicated_annotation_ids_are_an_error(tmp_path: Path) -> None:
-    box = {"image_id": 1, "category_id": 1, "area": 400, "iscrowd": 0}
-    instances = {
-        "images": [{"id": 1}],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [{"id": 5, "bbox": BOX, **box}, {"id": 5, "bbox": ELSEWHERE, **box}],
-    }
+    rows = [(1, 1, BOX), (1, 1, ELSEWHERE)]
+    instances = truth_of(rows, {1: "cat"}, [1], size=None, id=5)
     (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
     with pytest.raises(InputError, match="id 5"):
         coco.read_ground_truth(tmp_path / "instances.json")

@@ -16,6 +16,7 @@ from detap.evaluation.detection import evaluate
 from detap.protocols import PRESETS, Protocol
 from tests.analysis.data import fixture, raw_tables
 from tests.cases import Case, Detection, Truth, cases
+from tests.coco import results_of, truth_of
 from tests.oracle.errors import errors as plain_errors
 from tests.parity.test_core_is_oracle import any_protocol
 
@@ -55,19 +56,12 @@ def test_small_cases_equal_tidecv(number: int) -> None:
 
 
 def made(case: dict[str, Any]) -> Any:
-    categories = [{"id": k + 1, "name": str(k + 1)} for k in range(case["classes"])]
-    truth = {
-        "images": [{"id": i + 1} for i in range(case["images"])],
-        "categories": categories,
-        "annotations": [
-            {"image_id": i, "category_id": k, "bbox": box, "area": box[2] * box[3], "iscrowd": flag}
-            for i, k, *box, flag in case["truths"]
-        ],
-    }
-    detections = [
-        {"image_id": i, "category_id": k, "bbox": box, "score": score}
-        for i, k, *box, score in case["found"]
-    ]
+    names = {k: str(k) for k in range(1, case["classes"] + 1)}
+    rows = [(i, k, box) for i, k, *box, _ in case["truths"]]
+    truth = truth_of(rows, names, range(1, case["images"] + 1), size=None)
+    for annotation, (*_, flag) in zip(truth["annotations"], case["truths"], strict=True):
+        annotation["iscrowd"] = flag
+    detections = results_of((i, k, box, score) for i, k, *box, score in case["found"])
     return raw_tables(truth, detections)
 
 

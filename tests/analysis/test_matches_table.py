@@ -1,6 +1,5 @@
 """The table of detections and missed ground truths."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,42 +13,27 @@ from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from tests.analysis.data import fixture
 from tests.cases import Case, Detection, Truth
+from tests.coco import results_of, saved, truth_of
 from tests.tables import dt_table, gt_table
 
-INSTANCES: dict[str, Any] = {
-    "images": [{"id": 7, "file_name": "street.jpg"}, {"id": 9}],
-    "categories": [{"id": 1, "name": "=cat"}, {"id": 2, "name": "dog"}],
-    "annotations": [
-        {
-            "id": 10 * number,
-            "image_id": 7,
-            "category_id": label,
-            "bbox": box,
-            "area": box[2] * box[3],
-            "iscrowd": crowd,
-        }
-        for number, (label, box, crowd) in enumerate(
-            [
-                (1, [0, 0, 10, 10], 0),
-                (2, [20, 0, 10, 10], 0),
-                (1, [50, 0, 40, 10], 1),
-                (1, [100, 0, 10, 10], 0),
-                (2, [200, 0, 10, 10], 0),
-            ],
-            1,
-        )
+INSTANCES = truth_of(
+    [
+        *((7, 1, [0, 0, 10, 10]), (7, 2, [20, 0, 10, 10]), (7, 1, [50, 0, 40, 10])),
+        *((7, 1, [100, 0, 10, 10]), (7, 2, [200, 0, 10, 10])),
     ],
-}
-RESULTS = [
-    {"image_id": image, "category_id": label, "bbox": box, "score": score}
-    for image, label, box, score in [
-        (7, 1, [0, 0, 10, 10], 0.5),
-        (9, 2, [5, 5, 10, 10], 0.8),
-        (7, 1, [0, 0, 10, 8], 0.9),
-        (7, 1, [50, 0, 10, 10], 0.7),
-        (7, 2, [205, 0, 10, 10], 0.6),
+    {1: "=cat", 2: "dog"},
+    {7: "street.jpg", 9: None},
+    size=None,
+)
+for _annotation in INSTANCES["annotations"]:
+    _annotation["id"] *= 10
+INSTANCES["annotations"][2]["iscrowd"] = 1
+RESULTS = results_of(
+    [
+        *((7, 1, [0, 0, 10, 10], 0.5), (9, 2, [5, 5, 10, 10], 0.8), (7, 1, [0, 0, 10, 8], 0.9)),
+        *((7, 1, [50, 0, 10, 10], 0.7), (7, 2, [205, 0, 10, 10], 0.6)),
     ]
-]
+)
 KEYS = (
     *("image", "file_name", "class", "score", "x1", "y1", "x2", "y2"),
     *("result", "error", "iou", "ground_truth"),
@@ -72,10 +56,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 def write_case(folder: Path) -> list[str]:
     """Write the case as COCO files and return their paths."""
-    paths = [folder / "instances.json", folder / "results.json"]
-    for path, content in zip(paths, (INSTANCES, RESULTS), strict=True):
-        path.write_text(json.dumps(content))
-    return [str(path) for path in paths]
+    return [str(path) for path in saved(folder, INSTANCES, RESULTS)]
 
 
 def rows_of(table: dict[str, Any]) -> list[tuple[Any, ...]]:

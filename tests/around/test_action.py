@@ -21,6 +21,7 @@ import pytest
 
 from detap import __version__
 from docs.release import values
+from tests.coco import results_of, truth_of
 from tests.conftest import ROOT
 from tests.processes import finished
 
@@ -240,15 +241,11 @@ def test_a_failed_gate_fails_the_job_after_all_steps(runner: Runner) -> None:
 
 def test_a_comment_on_1203_failed_gates_is_short_enough_for_github(runner: Runner) -> None:
     numbers = range(1, 1204)  # as many as LVIS has
-    box = {"image_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
-    truth = {
-        "images": [{"id": 1, "width": 99, "height": 99}],
-        "categories": [{"id": n, "name": f"category {n} of a long name"} for n in numbers],
-        "annotations": [{**box, "id": n, "category_id": n} for n in numbers],
-    }
+    names = {n: f"category {n} of a long name" for n in numbers}
+    truth = truth_of([(1, n, [0, 0, 9, 9]) for n in numbers], names, [1], size=(99, 99))
     (runner.folder / "many.json").write_text(json.dumps(truth))
-    miss = {"image_id": 1, "category_id": 1, "bbox": [50, 50, 9, 9], "score": 0.5}
-    (runner.folder / "none.json").write_text(json.dumps([miss]))
+    miss = results_of([(1, 1, [50, 50, 9, 9])])
+    (runner.folder / "none.json").write_text(json.dumps(miss))
     inputs = {**GIVEN, "gt": "many.json", "dt": "none.json"}
     assert runner.run(**inputs, fail_under="class:*.AP=0.5", comment="true") == 1
     (written,) = runner.service.comments

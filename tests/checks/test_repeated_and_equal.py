@@ -10,7 +10,7 @@ import pytest
 import detap
 from detap.errors import DetapWarning
 from tests.cli.conftest import Run
-from tests.coco import results_of, truth_of
+from tests.coco import results_of, saved, truth_of
 
 BOXES = [[10 * n, 10, 8, 8] for n in range(8)]
 
@@ -58,23 +58,14 @@ def test_boxes_without_area_are_no_duplicates(tmp_path: Path) -> None:
     def pose(n: int) -> list[int]:
         return [value for k in range(17) for value in (10 + 40 * n + 3 * k, 10 + 2 * k, 2)]
 
-    objects = [
-        {"id": n + 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 0, 0], "area": 900 + n}
-        | {"iscrowd": 0, "num_keypoints": 17, "keypoints": pose(n)}
-        for n in range(4)
-    ]
+    truth = truth_of([(1, 1, [0] * 4)] * 4, {1: "person"}, [1], size=(500, 100))
+    for n, annotation in enumerate(truth["annotations"]):
+        annotation.update({"area": 900 + n, "num_keypoints": 17, "keypoints": pose(n)})
     results = [
         {"image_id": 1, "category_id": 1, "keypoints": pose(n), "score": 0.9 - n / 10}
         for n in range(4)
     ]
-    truth = {
-        "images": [{"id": 1, "file_name": "a.jpg", "width": 500, "height": 100}],
-        "annotations": objects,
-        "categories": [{"id": 1, "name": "person"}],
-    }
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    (tmp_path / "dt.json").write_text(json.dumps(results))
-    result = detap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json", "coco-keypoints")
+    result = detap.evaluate(*saved(tmp_path, truth, results), "coco-keypoints")
     assert result.summary["AP"] == pytest.approx(1)
     assert not notes(result, "repeated-objects")
 

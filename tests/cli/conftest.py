@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from detap.cli import main
-from tests.coco import truth_of
+from tests.coco import results_of, truth_of
 from tests.processes import finished
 
 # Image 1 has two cats and image 2 a dog. One cat is found twice, the other never; the dog is
@@ -34,10 +34,7 @@ def instances() -> dict[str, Any]:
 
 def results() -> list[dict[str, Any]]:
     """Return the detections in COCO results format."""
-    return [
-        {"image_id": image, "category_id": label, "bbox": box, "score": score}
-        for image, label, box, score in FOUND
-    ]
+    return results_of(FOUND)
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,13 @@ import pytest
 from detap.formats import read_ground_truth
 from detap.formats.multi_file import LocatedInput, locate_files
 from detap.io.limits import Limits
+from tests.coco import truth_of
 
 
 def test_detections_matched_by_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are matched by `file_name`, for which the ground truth is read again."""
-    box = {"category_id": 1, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
-    truth = {
-        "images": [{"id": n, "file_name": f"{name}.jpg"} for n, name in ((5, "a"), (6, "b"))],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [{"id": n, "image_id": n, **box} for n in (5, 6)],
-    }
+    rows = [(n, 1, [0, 0, 10, 10]) for n in (5, 6)]
+    truth = truth_of(rows, {1: "cat"}, {5: "a.jpg", 6: "b.jpg"}, size=None)
     data = tmp_path / "data"
     (data / "found").mkdir(parents=True)
     (data / "gt.json").write_text(json.dumps(truth))

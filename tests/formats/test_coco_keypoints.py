@@ -26,6 +26,7 @@ from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from fuzz.mutate import Mutator
 from tests.cli.conftest import Run
+from tests.coco import results_of, saved, truth_of
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.formats.helpers import codes
 
@@ -206,16 +207,10 @@ def test_check_refuses_a_number_of_keypoints_as_eval_does(
     tmp_path: Path, command: Run, side: str
 ) -> None:
 
-    points = [10, 10, 2, 30, 30, 2]
-    box = {"image_id": 1, "category_id": 1, "bbox": [5, 5, 40, 40], "keypoints": points}
-    record = {"id": 1, "area": 1600, "iscrowd": 0, "num_keypoints": 2, **box}
-    truth = {
-        "images": [{"id": 1, "width": 100, "height": 100}],
-        "annotations": [record],
-        "categories": [{"id": 1, "name": "hand"}],
-    }
-    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (tmp_path / "dt.json").write_text(json.dumps([{**box, "score": 0.9}]), "utf-8")
+    points: dict[str, Any] = {"keypoints": [10, 10, 2, 30, 30, 2]}
+    rows = [(1, 1, [5, 5, 40, 40])]
+    truth = truth_of(rows, {1: "hand"}, [1], size=(100, 100), num_keypoints=2, **points)
+    saved(tmp_path, truth, [results_of(rows)[0] | points])
     call = ["--gt", str(tmp_path / "gt.json"), "--iou-type", "keypoints"]
     if side == "dt":
         call += ["--dt", str(tmp_path / "dt.json")]

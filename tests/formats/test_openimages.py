@@ -16,6 +16,7 @@ from detap.formats.openimages.rows import FORM, Rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 from tests.raised import raised
 
 FULL = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
@@ -226,13 +227,7 @@ def test_boxes_without_image_sizes_are_not_converted(tmp_path: Path, detap: Run)
 
 
 def test_detections_use_the_image_sizes_of_another_format(tmp_path: Path, detap: Run) -> None:
-    record = {"id": 1, "file_name": "x/a.jpg", "width": 80, "height": 40}
-    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 5, 20, 10], "area": 200}
-    coco = {
-        "images": [record],
-        "categories": [{"id": 1, "name": "dog"}],
-        "annotations": [box | {"iscrowd": 0}],
-    }
+    coco = truth_of([(1, 1, [20, 5, 20, 10])], {1: "dog"}, {1: "x/a.jpg"}, size=(80, 40))
     (tmp_path / "gt.json").write_text(json.dumps(coco))
     dt = written(tmp_path, SCORED, "a.jpg,dog,.5,.25,.5,.125,.375", name="dt.csv")
     call = ("--gt", tmp_path / "gt.json", "--dt", dt)
@@ -249,7 +244,7 @@ def test_detections_use_the_image_sizes_of_another_format(tmp_path: Path, detap:
     ended = detap("eval", "--gt", call[1], "--dt", other)
     assert "no image in common with the ground truth" in ended.err
     for width in (0, None):
-        record["width"] = width
+        coco["images"][0]["width"] = width
         (tmp_path / "gt.json").write_text(json.dumps(coco))
         ended = detap("eval", *call)
         assert (

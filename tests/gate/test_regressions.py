@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, write_coco
-from tests.coco import truth_of
+from tests.coco import Scored, results_of, truth_of
 from tests.schemas import saved
 
 # Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three
@@ -18,7 +18,7 @@ PLACES = {1: [0, 0, 100, 100], 2: [200, 0, 100, 100]}
 
 
 def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:
-    boxes = []
+    boxes: list[Scored] = []
     for image in range(1, 7):
         for label, number in PLACES.items():
             box = change(image, label, number)
@@ -26,10 +26,7 @@ def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> lis
                 boxes += [(image, label, [400, y, 50, 50], 0.99) for y in (0, 100, 200)]
             elif box is not None:
                 boxes.append((image, label, box, 0.9))
-    return [
-        {"image_id": image, "category_id": label, "bbox": box, "score": score}
-        for image, label, box, score in boxes
-    ]
+    return results_of(boxes)
 
 
 def lost(image: int, label: int, box: list[int]) -> list[int] | None:

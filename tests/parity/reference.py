@@ -14,6 +14,7 @@ from pycocotools.cocoeval import COCOeval
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Table
+from tests.coco import results_of, truth_of
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 
@@ -70,31 +71,13 @@ def as_coco(
     truth_boxes, found_boxes = _xywh(truth), _xywh(detections)
     truth, detections = _of_xywh(truth, truth_boxes), _of_xywh(detections, found_boxes)
     truth = replace(truth, area=truth.box_area.copy())
-    instances = {
-        "images": [{"id": number} for number in range(len(truth.images))],
-        "categories": [{"id": n, "name": name} for n, name in enumerate(detections.classes)],
-        "annotations": [
-            {"image_id": i, "category_id": c, "bbox": b, "area": a, "iscrowd": int(crowd)}
-            for i, c, b, a, crowd in zip(
-                truth.image.tolist(),
-                truth.label.tolist(),
-                truth_boxes.tolist(),
-                truth.area.tolist(),
-                truth.crowd.tolist(),
-                strict=True,
-            )
-        ],
-    }
-    results = [
-        {"image_id": i, "category_id": c, "bbox": b, "score": s}
-        for i, c, b, s in zip(
-            detections.image.tolist(),
-            detections.label.tolist(),
-            found_boxes.tolist(),
-            detections.score.tolist(),
-            strict=True,
-        )
-    ]
+    columns = truth.image.tolist(), truth.label.tolist(), truth_boxes.tolist()
+    names, images = dict(enumerate(detections.classes)), range(len(truth.images))
+    instances = truth_of(zip(*columns, strict=True), names, images, size=None)
+    for annotation, crowd in zip(instances["annotations"], truth.crowd.tolist(), strict=True):
+        annotation["iscrowd"] = int(crowd)
+    columns = detections.image.tolist(), detections.label.tolist(), found_boxes.tolist()
+    results = results_of(zip(*columns, detections.score.tolist(), strict=True))
     return instances, results, truth, detections
 
 
