@@ -236,11 +236,13 @@ def test_blocks_end_anywhere(cut: bool) -> None:
         assert accepted(text[:-2] if cut else text, block) != cut
 
 
-def test_spans_of_records_without_a_box() -> None:
+@pytest.mark.parametrize("block", [3, MANY])
+def test_spans_of_records_without_a_box(block: int) -> None:
     fields = Fields([("bbox", "box"), ("a", "span"), ("b", "span")], only_boxless=["a"])
-    rows = ['{"a": [1], "b": 2}', '{"bbox": [1, 2, 3, 4], "a": "x", "b": {}}', '{"b": [ ]}', "{}"]
-    assert walk(fields, f"[{', '.join(rows)}]".encode(), block=3)
-    assert [fields.span_of("a", row) for row in range(4)] == [b"[1]", b"", b"", b""]
+    rows = ['{"a": [1], "b": 2}', '{"bbox": [1, 2, 3, 4], "a": "x", "b": {}}']
+    rows += ['{"a": [6], "b": [ ]}', "{}"]
+    assert walk(fields, f"[{', '.join(rows)}]".encode(), block)
+    assert [fields.span_of("a", row) for row in range(4)] == [b"[1]", b"", b"[6]", b""]
     assert [fields.span_of("b", row) for row in range(4)] == [b"2", b"{}", b"[ ]", b""]
     fields.append({"a": b"[5]"})
     assert fields.span_of("a", 4) == b"[5]"
