@@ -11,7 +11,7 @@ def ranked(score: list[float]) -> list[int]:
     zeros = np.zeros(len(score), np.int32)
     start, rows = _ordering.rank_rows(zeros, zeros, np.array(score), 1, True)
     assert start.tolist() == [0, len(score)]
-    return rows.tolist()
+    return [*map(int, rows)]
 
 
 @pytest.mark.parametrize("count", [2, 47, 48, 49, 300])
