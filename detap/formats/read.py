@@ -255,8 +255,6 @@ def _with_options(
     recorded = tuple(sorted((name, text) for name, text in given.items() if text is not None))
     # Formats with ids of images read x, y, width, height by default, the others do not.
     fixed = bool(file_format.coordinates) or (boxes or file_format.by_ids * "xywh") != "xywh"
-    if not recorded and not fixed:
-        return table
     files = (file._replace(reading=recorded, fixed_boxes=fixed) for file in table.files)
     return replace(table, files=tuple(files))
 
