@@ -5,7 +5,7 @@ Exceptions of the libraries behind fsspec become errors that name the URL withou
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from detap.errors import InputError, Problem, UsageError
@@ -20,6 +20,9 @@ _VERSION_FIELDS = (
 
 def new_hash(data: bytes = b"") -> Any:
     """Return a new sha256 hash of data."""
+    with suppress(ModuleNotFoundError):  # Python without OpenSSL
+        import _hashlib  # noqa: F401  # if memory lacks, hashlib would only log that
+
     import hashlib  # OpenSSL takes 4 MB and 0.003 s
 
     return hashlib.sha256(data)
