@@ -270,24 +270,19 @@ def selected(
     ground_truth: GroundTruth, detections: Detections, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the selected classes and images as keywords of score_tables."""
-    classes, images = options["classes"], options["images"]
-    return {
-        "classes": _classes(classes, detections) if classes else None,
-        "images": _images(images, ground_truth, detections) if images else None,
-    }
+    classes, images = options["classes"] or None, options["images"]
+    if classes is not None:  # names, or ids that are no names
+        ids = {str(name): name for name in detections.class_ids}
+        names = dict(zip(detections.classes, detections.classes, strict=True))
+        classes = [(ids | names).get(name, name) for name in _names(classes, names)]
+    images = _images(images, ground_truth, detections) if images else None
+    return {"classes": classes, "images": images}
 
 
 def _names(values: Iterable[str], known: Container[str]) -> list[str]:
     """Return the names of comma-separated lists; an existing name may contain a comma."""
     lists = ([value] if value in known else value.split(",") for value in values)
     return [name for names in lists for name in names if name]
-
-
-def _classes(values: Iterable[str], detections: Detections) -> list[Name]:
-    """Return the classes of comma-separated lists of names, or of ids that are no names."""
-    ids = {str(name): name for name in detections.class_ids}
-    names = dict(zip(detections.classes, detections.classes, strict=True))
-    return [(ids | names).get(name, name) for name in _names(values, names)]
 
 
 def _images(values: Sequence[str], ground_truth: GroundTruth, detections: Detections) -> list[Name]:

@@ -55,11 +55,11 @@ class Outputs:
         to_stdout = [writer for writer, path in requested if path == STDOUT]
         if len(to_stdout) > 1:
             raise UsageError("only one report can go to standard output")
-        files = tuple(
-            (writer or _writer_of(path, output_format), path)
-            for writer, path in requested
-            if path != STDOUT
-        )
+        files = tuple((writer or stdout, path) for writer, path in requested if path != STDOUT)
+        unknown = [path for writer, path in requested if writer is None and path != STDOUT]
+        if unknown and output_format is None:
+            path, names = escape(unknown[0]), ", ".join(WRITERS)
+            raise UsageError(f"-o {path}: unknown extension; use FORMAT={path} with one of {names}")
         stdout = to_stdout[0] or stdout if to_stdout else stdout
         outputs = cls(stdout, files, tuple(inputs), bool(output_format or to_stdout))
         for writer in outputs.writers:
@@ -134,15 +134,6 @@ class Outputs:
     ) -> None:
         """Write a complete file or nothing."""
         write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
-
-
-def _writer_of(path: str, output_format: str | None) -> Writer:
-    if output_format is None:
-        names = ", ".join(WRITERS)
-        raise UsageError(
-            f"-o {escape(path)}: unknown extension; use FORMAT={escape(path)} with one of {names}"
-        )
-    return WRITERS[output_format]
 
 
 def _stdout_style() -> Style:

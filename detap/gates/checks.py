@@ -211,7 +211,8 @@ def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> fl
     row = name.row
     if row is not None:
         key = row_key(metrics.of_slice(name.slice).rows[row])
-        row = baseline.of_slice(name.slice).row_index(key)
+        keys = map(row_key, baseline.of_slice(name.slice).rows)
+        row = next((index for index, each in enumerate(keys) if each == key), None)
         if row is None:
             return nan
     try:

@@ -125,10 +125,6 @@ class Metrics:
         """Return a metric of all rows, by their name and id."""
         return dict(zip(map(row_key, self.rows), self.by_row(metric), strict=True))
 
-    def row_index(self, key: tuple[str, str]) -> int | None:
-        """Return the index of the row with this name and id; None if there is none."""
-        return next((i for i, row in enumerate(self.rows) if row_key(row) == key), None)
-
     def at_threshold(self, name: "MetricName") -> bool:
         """Return True for a metric at a score threshold that is not a column of the rows."""
         rows = self.of_slice(name.slice).rows

@@ -98,16 +98,12 @@ def _raised(
     if reasons and not options["allow_mismatch"]:
         require_comparable(escape(baseline), reasons, "--allow-mismatch")
     if reasons:
-        return new, _format_changes([], 0, replaced=True)
+        return new, "replaced: the new report is of another ground truth or protocol\n"
     record, changes = raise_baseline(old, new, allow_drop=options["allow_drop"])
-    return record, _format_changes(changes, len(record.get("retained_metrics", ())), replaced=False)
+    return record, _format_changes(changes, len(record.get("retained_metrics", ())))
 
 
-def _format_changes(
-    changes: list[tuple[str, float, float]], retained: int, *, replaced: bool
-) -> str:
-    if replaced:
-        return "replaced: the new report is of another ground truth or protocol\n"
+def _format_changes(changes: list[tuple[str, float, float]], retained: int) -> str:
     lines = [
         f"{escape(name)}: {_number(baseline)} -> {_number(current)}"
         + ("" if math.isnan(current - baseline) else f" ({change(current - baseline, 4)})")
