@@ -134,25 +134,6 @@ def interval_options(
     )
 
 
-noise_options = stack(
-    _gate(
-        "--baseline-detections",
-        value_kind="path",
-        metavar="PATH",
-        help="Earlier detections for --max-drop and --max-rise.",
-    ),
-    interval_options(
-        "--baseline-detections",
-        alone="Add a bootstrap confidence interval to every metric: 0.95. ",
-    ),
-    _gate(
-        "--min-ground-truths",
-        type=Integer(0),
-        help="Only warn if a metric with fewer ground truths drops or rises; omit its interval. "
-        f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
-    ),
-)
-
 slice_options = stack(
     _gate(
         "--slices",
@@ -176,7 +157,22 @@ gate_options = stack(
         drop="0.005, AP=1%, 'class:*.AP=0.02'",
         rise="'class:*.duplicates=10%'",
     ),
-    noise_options,
+    _gate(
+        "--baseline-detections",
+        value_kind="path",
+        metavar="PATH",
+        help="Earlier detections for --max-drop and --max-rise.",
+    ),
+    interval_options(
+        "--baseline-detections",
+        alone="Add a bootstrap confidence interval to every metric: 0.95. ",
+    ),
+    _gate(
+        "--min-ground-truths",
+        type=Integer(0),
+        help="Only warn if a metric with fewer ground truths drops or rises; omit its interval. "
+        f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
+    ),
     slice_options,
 )
 """All gate options, for commands that evaluate a detector."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from detap.cli.command import Command, files
-from detap.cli.options import general_options, option, stack
+from detap.cli.options import general_options, option
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.gates.baseline import metrics_of_record, read_baseline
@@ -29,29 +29,6 @@ COLORS = {
 
 _badge = partial(option, group="Badge")
 
-badge_options = stack(
-    _badge(
-        "--metric",
-        metavar="NAME",
-        help="Metric: AP50, class:person.AP; by default the primary metric.",
-    ),
-    _badge(
-        "--label",
-        default="",
-        metavar="TEXT",
-        help="Label; by default the name of the metric.",
-    ),
-    _badge(
-        "-o",
-        "--output",
-        "badge_path",
-        value_kind="path",
-        default=STDOUT,
-        metavar="PATH",
-        help="Write the badge here; - is stdout. [default: -]",
-    ),
-)
-
 
 @click.command(
     cls=Command,
@@ -64,7 +41,26 @@ badge_options = stack(
     },
 )
 @click.argument("report", metavar="REPORT", shell_complete=files)
-@badge_options
+@_badge(
+    "--metric",
+    metavar="NAME",
+    help="Metric: AP50, class:person.AP; by default the primary metric.",
+)
+@_badge(
+    "--label",
+    default="",
+    metavar="TEXT",
+    help="Label; by default the name of the metric.",
+)
+@_badge(
+    "-o",
+    "--output",
+    "badge_path",
+    value_kind="path",
+    default=STDOUT,
+    metavar="PATH",
+    help="Write the badge here; - is stdout. [default: -]",
+)
 @general_options
 def command(report: str, metric: str | None, label: str, badge_path: str) -> None:
     """Write a badge of a metric of a JSON report.

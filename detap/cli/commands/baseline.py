@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from detap.cli.command import Command, Group, files
-from detap.cli.options import general_options, option, stack
+from detap.cli.options import general_options, option
 from detap.cli.session import Session
 from detap.errors import UsageError
 from detap.escaping import escape
@@ -32,28 +32,6 @@ def command() -> None:
     """Maintain the report that later ones are compared with."""
 
 
-update_options = stack(
-    option(
-        "--allow-drop",
-        group="Baseline",
-        is_flag=True,
-        help="Also take lower metrics.",
-    ),
-    option(
-        "--allow-mismatch",
-        group="Baseline",
-        is_flag=True,
-        help="Accept another ground truth or protocol; all metrics are then taken.",
-    ),
-    option(
-        "--dry-run",
-        group="Baseline",
-        is_flag=True,
-        help="Print the changes only.",
-    ),
-)
-
-
 @command.command(
     "update",
     cls=Command,
@@ -65,7 +43,24 @@ update_options = stack(
 )
 @click.argument("baseline", metavar="BASELINE", shell_complete=files)
 @click.argument("report", metavar="REPORT", shell_complete=files)
-@update_options
+@option(
+    "--allow-drop",
+    group="Baseline",
+    is_flag=True,
+    help="Also take lower metrics.",
+)
+@option(
+    "--allow-mismatch",
+    group="Baseline",
+    is_flag=True,
+    help="Accept another ground truth or protocol; all metrics are then taken.",
+)
+@option(
+    "--dry-run",
+    group="Baseline",
+    is_flag=True,
+    help="Print the changes only.",
+)
 @general_options
 @click.pass_obj
 def update(session: Session, /, baseline: str, report: str, **options: Any) -> None:

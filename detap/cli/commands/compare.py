@@ -30,7 +30,6 @@ from detap.cli.options import (
     output_options,
     protocol_options,
     selection_options,
-    stack,
     threads_option,
 )
 from detap.cli.output import DATA_FORMATS, Outputs
@@ -53,82 +52,6 @@ from detap.text_input import parse_fraction, quote
 
 _comparison = partial(option, group="Comparison")
 
-compare_options = stack(
-    _comparison(
-        "--confidence",
-        type=Text(parse_fraction),
-        default=0.95,
-        metavar="LEVEL",
-        help="Level of the confidence intervals. [default: 0.95]",
-    ),
-    _comparison(
-        "--resamples",
-        type=Integer(0, RESAMPLES[1]),
-        default=DEFAULT_RESAMPLES,
-        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}; more for five "
-        "detectors and more]",
-    ),
-    _comparison(
-        "--seed",
-        type=Integer(*SEEDS),
-        default=0,
-        help="Seed of the resamples. [default: 0]",
-    ),
-    _comparison(
-        "--min-ground-truths",
-        type=Integer(0),
-        default=DEFAULT_MIN_GROUND_TRUTHS,
-        help="Omit intervals of metrics with fewer ground truths. "
-        f"[default: {DEFAULT_MIN_GROUND_TRUTHS}]",
-    ),
-    _comparison(
-        "--detectable-drop",
-        type=Text(parse_fraction),
-        metavar="X",
-        help="Report how many images a drop of X needs.",
-    ),
-    _comparison(
-        "--top",
-        type=Integer(1),
-        default=10,
-        help="Maximum number of classes, images and pairs shown; all in JSON and with -v. "
-        "[default: 10]",
-    ),
-    _comparison(
-        "--reference",
-        settable=False,
-        metavar="NAME",
-        help="Show differences to this detector; by default to the best.",
-    ),
-    _comparison(
-        "--metric",
-        settable=False,
-        metavar="NAME",
-        help="Rank detectors by this metric; by default by the primary metric.",
-    ),
-    _comparison(
-        "--by-class",
-        is_flag=True,
-        settable=False,
-        help="Show the metric of each class and detector.",
-    ),
-    threads_option,
-    _comparison(
-        "--agreement",
-        is_flag=True,
-        is_eager=True,
-        settable=False,
-        help="Compare two annotators: the arguments are ground truths of the same images.",
-    ),
-    limit_option(
-        "fail_under",
-        "With --agreement: fail if a figure is below X: 0.8 for F1, kappa=0.7, 'class:cat.F1=0.6'. "
-        "Repeatable.",
-        "With --agreement: fail if a figure is below X: kappa=0.7.",
-        settable=False,
-    ),
-)
-
 
 @click.command(
     cls=ConfiguredCommand,
@@ -147,7 +70,79 @@ compare_options = stack(
 @ground_truth_options
 @protocol_options
 @selection_options
-@compare_options
+@_comparison(
+    "--confidence",
+    type=Text(parse_fraction),
+    default=0.95,
+    metavar="LEVEL",
+    help="Level of the confidence intervals. [default: 0.95]",
+)
+@_comparison(
+    "--resamples",
+    type=Integer(0, RESAMPLES[1]),
+    default=DEFAULT_RESAMPLES,
+    help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}; more for five "
+    "detectors and more]",
+)
+@_comparison(
+    "--seed",
+    type=Integer(*SEEDS),
+    default=0,
+    help="Seed of the resamples. [default: 0]",
+)
+@_comparison(
+    "--min-ground-truths",
+    type=Integer(0),
+    default=DEFAULT_MIN_GROUND_TRUTHS,
+    help="Omit intervals of metrics with fewer ground truths. "
+    f"[default: {DEFAULT_MIN_GROUND_TRUTHS}]",
+)
+@_comparison(
+    "--detectable-drop",
+    type=Text(parse_fraction),
+    metavar="X",
+    help="Report how many images a drop of X needs.",
+)
+@_comparison(
+    "--top",
+    type=Integer(1),
+    default=10,
+    help="Maximum number of classes, images and pairs shown; all in JSON and with -v. "
+    "[default: 10]",
+)
+@_comparison(
+    "--reference",
+    settable=False,
+    metavar="NAME",
+    help="Show differences to this detector; by default to the best.",
+)
+@_comparison(
+    "--metric",
+    settable=False,
+    metavar="NAME",
+    help="Rank detectors by this metric; by default by the primary metric.",
+)
+@_comparison(
+    "--by-class",
+    is_flag=True,
+    settable=False,
+    help="Show the metric of each class and detector.",
+)
+@threads_option
+@_comparison(
+    "--agreement",
+    is_flag=True,
+    is_eager=True,
+    settable=False,
+    help="Compare two annotators: the arguments are ground truths of the same images.",
+)
+@limit_option(
+    "fail_under",
+    "With --agreement: fail if a figure is below X: 0.8 for F1, kappa=0.7, 'class:cat.F1=0.6'. "
+    "Repeatable.",
+    "With --agreement: fail if a figure is below X: kappa=0.7.",
+    settable=False,
+)
 @output_options
 @run_options
 @click.pass_obj

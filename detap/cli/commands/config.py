@@ -13,7 +13,7 @@ from detap import metrics
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.commands.rank import classification, retrieval
 from detap.cli.gates import DETECTIONS
-from detap.cli.options import Option, general_options, option, protocol_from, stack
+from detap.cli.options import Option, general_options, option, protocol_from
 from detap.cli.settings import (
     ConfiguredCommand,
     Settings,
@@ -39,24 +39,6 @@ from detap.report.schemas import NAMES
 from detap.report.sections.detection import class_columns
 
 _SETTINGS = "settings"
-
-show_options = stack(
-    option("--all", "everything", group="Output", is_flag=True, help="Show defaults as well."),
-    option(
-        "--output-format",
-        group="Output",
-        type=click.Choice(["table", "json"]),
-        default="table",
-        help="Format on stdout; table by default.",
-    ),
-    option(
-        "--schema",
-        group="Output",
-        type=click.Choice([_SETTINGS, *NAMES]),
-        metavar="NAME",
-        help=f"Print the JSON Schema of detap.toml (settings) or of a report: {', '.join(NAMES)}.",
-    ),
-)
 
 
 class _Value(NamedTuple):
@@ -96,7 +78,21 @@ class _Showing(ConfiguredCommand):
     },
 )
 @click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
-@show_options
+@option("--all", "everything", group="Output", is_flag=True, help="Show defaults as well.")
+@option(
+    "--output-format",
+    group="Output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="Format on stdout; table by default.",
+)
+@option(
+    "--schema",
+    group="Output",
+    type=click.Choice([_SETTINGS, *NAMES]),
+    metavar="NAME",
+    help=f"Print the JSON Schema of detap.toml (settings) or of a report: {', '.join(NAMES)}.",
+)
 @config_options
 @general_options
 @click.pass_context

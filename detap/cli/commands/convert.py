@@ -7,31 +7,13 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, option, optional_inputs, stack, strict_option
+from detap.cli.options import general_options, option, optional_inputs, strict_option
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
 from detap.formats.class_map import map_tables
 from detap.formats.convert import check_new, convert
-
-convert_options = stack(
-    option(
-        "--to",
-        group="Output",
-        type=click.Choice([line.name for line in FORMATS.lines.values() if line.writes]),
-        help="Target format; coco by default if the output is a .json file.",
-    ),
-    option(
-        "-o",
-        "--output",
-        "target",
-        group="Output",
-        required=True,
-        metavar="PATH",
-        help="New folder; for COCO also a new .json file, of the detections if both are given.",
-    ),
-)
 
 
 @click.command(
@@ -45,7 +27,21 @@ convert_options = stack(
     },
 )
 @optional_inputs
-@convert_options
+@option(
+    "--to",
+    group="Output",
+    type=click.Choice([line.name for line in FORMATS.lines.values() if line.writes]),
+    help="Target format; coco by default if the output is a .json file.",
+)
+@option(
+    "-o",
+    "--output",
+    "target",
+    group="Output",
+    required=True,
+    metavar="PATH",
+    help="New folder; for COCO also a new .json file, of the detections if both are given.",
+)
 @strict_option
 @general_options
 @click.pass_obj

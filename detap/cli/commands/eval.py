@@ -15,7 +15,6 @@ from detap.cli.options import (
     page_data_option,
     protocol_options,
     selection_options,
-    stack,
 )
 from detap.cli.output import Outputs
 from detap.cli.run_reports import (
@@ -41,56 +40,6 @@ from detap.tables.detection import Detections
 _OF_SCORES = ("curves", "plots", "tie_range", "cross_check", "baseline_score_threshold")
 """Options other than sections that need scores."""
 
-_cross_check_option = option(
-    "--cross-check",
-    group="Output",
-    is_flag=True,
-    help="Run pycocotools on the same boxes; exit with 1 on any difference.",
-)
-
-_matches_option = option(
-    "--matches",
-    group="Output",
-    value_kind="path",
-    metavar="FILE",
-    help="Write a row per detection and per missed ground truth, also of --baseline-detections, as "
-    ".csv, .jsonl or .parquet. Parquet needs detap[arrow].",
-)
-
-_data_sets_options = stack(
-    option(
-        "--data-sets",
-        group="Data sets",
-        value_kind="path",
-        multiple=True,
-        is_eager=True,
-        metavar="FILE",
-        help="Report the metrics of several data sets and their means: a TOML file with a table "
-        "of gt and dt, or report, per data set; or JSON reports.",
-    ),
-    option(
-        "--allow-missing",
-        group="Data sets",
-        is_flag=True,
-        help="Leave out data sets without files.",
-    ),
-)
-
-engine_options = stack(
-    option(
-        "--engine",
-        group="Engine (for several inputs)",
-        type=click.Choice(["dask"]),
-        help="Evaluate inputs on workers, started here, one per core.",
-    ),
-    option(
-        "--scheduler",
-        group="Engine (for several inputs)",
-        metavar="ADDRESS",
-        help="Use a running scheduler: tcp://10.0.0.1:8786.",
-    ),
-)
-
 
 @click.command(
     cls=ConfiguredCommand,
@@ -108,7 +57,22 @@ engine_options = stack(
     },
 )
 @input_options
-@_data_sets_options
+@option(
+    "--data-sets",
+    group="Data sets",
+    value_kind="path",
+    multiple=True,
+    is_eager=True,
+    metavar="FILE",
+    help="Report the metrics of several data sets and their means: a TOML file with a table "
+    "of gt and dt, or report, per data set; or JSON reports.",
+)
+@option(
+    "--allow-missing",
+    group="Data sets",
+    is_flag=True,
+    help="Leave out data sets without files.",
+)
 @protocol_options
 @selection_options
 @gate_options
@@ -116,9 +80,32 @@ engine_options = stack(
 @output_options
 @report_options
 @page_data_option
-@_matches_option
-@_cross_check_option
-@engine_options
+@option(
+    "--matches",
+    group="Output",
+    value_kind="path",
+    metavar="FILE",
+    help="Write a row per detection and per missed ground truth, also of --baseline-detections, as "
+    ".csv, .jsonl or .parquet. Parquet needs detap[arrow].",
+)
+@option(
+    "--cross-check",
+    group="Output",
+    is_flag=True,
+    help="Run pycocotools on the same boxes; exit with 1 on any difference.",
+)
+@option(
+    "--engine",
+    group="Engine (for several inputs)",
+    type=click.Choice(["dask"]),
+    help="Evaluate inputs on workers, started here, one per core.",
+)
+@option(
+    "--scheduler",
+    group="Engine (for several inputs)",
+    metavar="ADDRESS",
+    help="Use a running scheduler: tcp://10.0.0.1:8786.",
+)
 @run_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> int:

@@ -27,7 +27,6 @@ from detap.cli.options import (
     optional_input_options,
     output_options,
     selection_options,
-    stack,
     strict_option,
     threads_option,
 )
@@ -50,41 +49,6 @@ from detap.tables.detection import Detections, GroundTruth
 
 _explained = partial(option, group="Explanation", settable=False)
 
-_explanation = stack(
-    _explained(
-        "--from",
-        "first",
-        envvar=envvar_of("--from"),
-        metavar="PROTOCOL",
-        help="Protocol to start from: a preset, a signature (coco|ignore-flags:none) or a JSON "
-        "report.",
-    ),
-    _explained(
-        "--to",
-        "second",
-        envvar=envvar_of("--to"),
-        metavar="PROTOCOL",
-        help="Protocol to compare with.",
-    ),
-    _explained(
-        "--metric",
-        metavar="NAME",
-        help="Metric to explain, such as AP50; by default the primary metric of each protocol.",
-    ),
-    _explained(
-        "--value",
-        metavar="X",
-        help="Search for the protocols that give this value.",
-    ),
-    option(
-        "--top",
-        group="Explanation",
-        type=Integer(1),
-        default=10,
-        help="Maximum number of protocols shown for a value. [default: 10]",
-    ),
-)
-
 
 @click.command(
     cls=ConfiguredCommand,
@@ -99,7 +63,37 @@ _explanation = stack(
     },
 )
 @click.argument("reports", metavar="[REPORT REPORT]", nargs=-1, shell_complete=files)
-@_explanation
+@_explained(
+    "--from",
+    "first",
+    envvar=envvar_of("--from"),
+    metavar="PROTOCOL",
+    help="Protocol to start from: a preset, a signature (coco|ignore-flags:none) or a JSON report.",
+)
+@_explained(
+    "--to",
+    "second",
+    envvar=envvar_of("--to"),
+    metavar="PROTOCOL",
+    help="Protocol to compare with.",
+)
+@_explained(
+    "--metric",
+    metavar="NAME",
+    help="Metric to explain, such as AP50; by default the primary metric of each protocol.",
+)
+@_explained(
+    "--value",
+    metavar="X",
+    help="Search for the protocols that give this value.",
+)
+@option(
+    "--top",
+    group="Explanation",
+    type=Integer(1),
+    default=10,
+    help="Maximum number of protocols shown for a value. [default: 10]",
+)
 @optional_input_options
 @change_options(Protocol)
 @selection_options

@@ -11,14 +11,6 @@ from detap.cli.session import Session
 from detap.gates.history import history, read_runs
 from detap.report.sections.history import history_report
 
-metric_option = option(
-    "--metric",
-    group="History",
-    multiple=True,
-    metavar="NAME",
-    help="Show this metric: AP50, class:person.AP. Repeatable; by default the summary.",
-)
-
 
 @click.command(
     cls=Command,
@@ -31,7 +23,13 @@ metric_option = option(
     },
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
-@metric_option
+@option(
+    "--metric",
+    group="History",
+    multiple=True,
+    metavar="NAME",
+    help="Show this metric: AP50, class:person.AP. Repeatable; by default the summary.",
+)
 @output_options
 @strict_option
 @general_options

@@ -16,7 +16,6 @@ from detap.cli.options import (
     output_options,
     preset_option,
     protocol_from,
-    stack,
     threads_option,
 )
 from detap.cli.output import Outputs
@@ -56,80 +55,6 @@ _APPLIES_TO = {
 _input = partial(option, group="Input", value_kind="path")
 _output = partial(option, group="Output")
 
-retrieval_inputs = stack(
-    _input(
-        "--npz",
-        metavar="FILE",
-        help="Arrays: query_codes and gallery_codes (or ..._embeddings, or scores), "
-        "query_labels and gallery_labels (or relevance).",
-        brief="Arrays: codes, embeddings or scores, and labels.",
-    ),
-    _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
-    _input("--qrels", metavar="FILE", help="Relevance judgments of a run: TREC, CSV or JSON."),
-    _input(
-        "--queries", metavar="FILE", help="Embeddings of queries, .npy; requires the next three."
-    ),
-    _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
-    _input("--query-labels", metavar="FILE", help="Labels of queries, .npy."),
-    _input("--gallery-labels", metavar="FILE", help="Labels of items, .npy."),
-    _input(
-        "--codes",
-        value_kind="text",
-        is_flag=True,
-        help="Read .npy files as binary codes, not embeddings.",
-    ),
-)
-
-retrieval_rules = stack(
-    preset_option(
-        Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
-    ),
-    change_options(Retrieval),
-)
-
-retrieval_outputs = stack(
-    option(
-        "--measures",
-        group="Selection",
-        multiple=True,
-        metavar="LIST",
-        help="Report only these metrics: mAP@100,P@10. If all are at a k, only the first k items "
-        "are searched.",
-    ),
-    output_options,
-    _output("--per-query", is_flag=True, help="Show every query in the table."),
-    _output(
-        "--curves",
-        value_kind="path",
-        metavar="FILE",
-        help="Write precision and recall by rank and at 11 recall levels, as .json or .csv.",
-    ),
-    _output("--losses", is_flag=True, help="Report the training losses of the ranking."),
-    _output(
-        "--batches",
-        type=Integer(1, 1_000_000),
-        help="Report the decomposability gap of N batches, with its bounds.",
-    ),
-)
-
-retrieval_gates = stack(
-    limit_options(
-        under="0.6 for the primary metric, P@5=0.5, min-query.AP=0.1, query:q7.AP=0.5",
-        drop="0.005, mAP=1%, 'query:*.AP=0.1'",
-    ),
-    option(
-        "--baseline-ranking",
-        "baseline_detections",
-        value_kind="path",
-        envvar="DETAP_BASELINE_RANKING",
-        group="Gates (exit status 1 if one fails)",
-        metavar="FILE",
-        help="Earlier ranking of the same queries, in the form of --npz or --run, for --max-drop "
-        "and --max-rise.",
-    ),
-    interval_options("--baseline-ranking", "queries"),
-)
-
 
 @click.group(cls=Group)
 def command() -> None:
@@ -148,10 +73,66 @@ def command() -> None:
         "Embeddings of queries and gallery": "detap rank retrieval --npz embeddings.npz",
     },
 )
-@retrieval_inputs
-@retrieval_rules
-@retrieval_outputs
-@retrieval_gates
+@_input(
+    "--npz",
+    metavar="FILE",
+    help="Arrays: query_codes and gallery_codes (or ..._embeddings, or scores), "
+    "query_labels and gallery_labels (or relevance).",
+    brief="Arrays: codes, embeddings or scores, and labels.",
+)
+@_input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin.")
+@_input("--qrels", metavar="FILE", help="Relevance judgments of a run: TREC, CSV or JSON.")
+@_input("--queries", metavar="FILE", help="Embeddings of queries, .npy; requires the next three.")
+@_input("--gallery", metavar="FILE", help="Embeddings of items, .npy.")
+@_input("--query-labels", metavar="FILE", help="Labels of queries, .npy.")
+@_input("--gallery-labels", metavar="FILE", help="Labels of items, .npy.")
+@_input(
+    "--codes",
+    value_kind="text",
+    is_flag=True,
+    help="Read .npy files as binary codes, not embeddings.",
+)
+@preset_option(
+    Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
+)
+@change_options(Retrieval)
+@option(
+    "--measures",
+    group="Selection",
+    multiple=True,
+    metavar="LIST",
+    help="Report only these metrics: mAP@100,P@10. If all are at a k, only the first k items "
+    "are searched.",
+)
+@output_options
+@_output("--per-query", is_flag=True, help="Show every query in the table.")
+@_output(
+    "--curves",
+    value_kind="path",
+    metavar="FILE",
+    help="Write precision and recall by rank and at 11 recall levels, as .json or .csv.",
+)
+@_output("--losses", is_flag=True, help="Report the training losses of the ranking.")
+@_output(
+    "--batches",
+    type=Integer(1, 1_000_000),
+    help="Report the decomposability gap of N batches, with its bounds.",
+)
+@limit_options(
+    under="0.6 for the primary metric, P@5=0.5, min-query.AP=0.1, query:q7.AP=0.5",
+    drop="0.005, mAP=1%, 'query:*.AP=0.1'",
+)
+@option(
+    "--baseline-ranking",
+    "baseline_detections",
+    value_kind="path",
+    envvar="DETAP_BASELINE_RANKING",
+    group="Gates (exit status 1 if one fails)",
+    metavar="FILE",
+    help="Earlier ranking of the same queries, in the form of --npz or --run, for --max-drop "
+    "and --max-rise.",
+)
+@interval_options("--baseline-ranking", "queries")
 @threads_option
 @run_options
 @click.pass_obj
@@ -201,40 +182,6 @@ def retrieval(session: Session, /, **options: Any) -> int:
     return _write(report, gating, outputs, table.files, session, complete=options["per_query"])
 
 
-classification_inputs = stack(
-    _input(
-        "--npz",
-        metavar="FILE",
-        help="Arrays: scores (N, K), labels (N,) or (N, K).",
-    ),
-    _input(
-        "--scores",
-        metavar="PATH",
-        help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
-    ),
-    _input(
-        "--labels",
-        metavar="PATH",
-        help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
-    ),
-    _input(
-        "--image-set",
-        value_kind="text",
-        metavar="NAME",
-        help="VOC image set, if there are several.",
-    ),
-)
-
-classification_limits = limit_options(
-    under="0.6 for the primary metric, 'class:cat.AP=0.5', min-class.AP=0.2",
-    drop="0.005, mAP=1%, 'class:*.AP=0.02'",
-)
-classification_rules = stack(
-    preset_option(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012."),
-    change_options(Classification),
-)
-
-
 @command.command(
     cls=ConfiguredCommand,
     section="rank-classification",
@@ -243,11 +190,35 @@ classification_rules = stack(
         "Scores and labels": "detap rank classification --scores scores.csv --labels labels.csv",
     },
 )
-@classification_inputs
-@classification_rules
+@_input(
+    "--npz",
+    metavar="FILE",
+    help="Arrays: scores (N, K), labels (N,) or (N, K).",
+)
+@_input(
+    "--scores",
+    metavar="PATH",
+    help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
+)
+@_input(
+    "--labels",
+    metavar="PATH",
+    help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
+)
+@_input(
+    "--image-set",
+    value_kind="text",
+    metavar="NAME",
+    help="VOC image set, if there are several.",
+)
+@preset_option(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
+@change_options(Classification)
 @output_options
 @_output("--per-query", is_flag=True, help="Show every class in the table.")
-@classification_limits
+@limit_options(
+    under="0.6 for the primary metric, 'class:cat.AP=0.5', min-class.AP=0.2",
+    drop="0.005, mAP=1%, 'class:*.AP=0.02'",
+)
 @run_options
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:

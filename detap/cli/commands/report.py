@@ -17,7 +17,6 @@ from detap.cli.options import (
     option,
     page_data_option,
     protocol_options,
-    stack,
     threads_option,
 )
 from detap.cli.session import Session
@@ -50,48 +49,6 @@ _MAX_SEARCHED = 5
 
 _page = partial(option, group="Page")
 
-page_options = stack(
-    _page(
-        "--images",
-        "pictures",
-        settable=False,
-        metavar="DIR",
-        help="Folder of the images to show, or none. By default the first of ., images, .., "
-        "../images (from the annotations; VOC, YOLO and others: as usual there) and folders in "
-        "these named as a part of the file (val2017) that has half of the images. Tried for each: "
-        "its name, without folders, with each image suffix.",
-    ),
-    _page(
-        "-o",
-        "--output",
-        "page",
-        settable=False,
-        default="report.html",
-        metavar="PATH",
-        help="Write the page here; - is stdout. [default: report.html]",
-    ),
-    _page(
-        "--baseline",
-        metavar="FILE",
-        help="Show changes from an earlier JSON report.",
-    ),
-    _page(
-        "--baseline-detections",
-        metavar="PATH",
-        help="Show changes from earlier detections, also of errors and images.",
-    ),
-    _page(
-        "--history",
-        settable=False,
-        multiple=True,
-        metavar="PATH",
-        help="Show the trend over earlier JSON reports, or a folder of them. Repeatable.",
-    ),
-    page_data_option,
-    classes_option,
-    threads_option,
-)
-
 
 @click.command(
     cls=ConfiguredCommand,
@@ -106,7 +63,45 @@ page_options = stack(
 )
 @input_options
 @protocol_options
-@page_options
+@_page(
+    "--images",
+    "pictures",
+    settable=False,
+    metavar="DIR",
+    help="Folder of the images to show, or none. By default the first of ., images, .., "
+    "../images (from the annotations; VOC, YOLO and others: as usual there) and folders in "
+    "these named as a part of the file (val2017) that has half of the images. Tried for each: "
+    "its name, without folders, with each image suffix.",
+)
+@_page(
+    "-o",
+    "--output",
+    "page",
+    settable=False,
+    default="report.html",
+    metavar="PATH",
+    help="Write the page here; - is stdout. [default: report.html]",
+)
+@_page(
+    "--baseline",
+    metavar="FILE",
+    help="Show changes from an earlier JSON report.",
+)
+@_page(
+    "--baseline-detections",
+    metavar="PATH",
+    help="Show changes from earlier detections, also of errors and images.",
+)
+@_page(
+    "--history",
+    settable=False,
+    multiple=True,
+    metavar="PATH",
+    help="Show the trend over earlier JSON reports, or a folder of them. Repeatable.",
+)
+@page_data_option
+@classes_option
+@threads_option
 @slice_options
 @run_options
 @click.pass_obj

@@ -21,14 +21,6 @@ from detap.evaluation.scoring import score_tables
 from detap.report.sections.image import image_report
 from detap.text_input import parse_fraction
 
-_at_iou = option(
-    "--at-iou",
-    group="Protocol (what is left out stays the preset's)",
-    type=Text(parse_fraction),
-    metavar="X",
-    help="IoU threshold of the protocol to match at; by default 0.5, or the lowest.",
-)
-
 
 @click.command(
     cls=ConfiguredCommand,
@@ -41,7 +33,13 @@ _at_iou = option(
 @click.argument("image", metavar="IMAGE")
 @input_options
 @protocol_options
-@_at_iou
+@option(
+    "--at-iou",
+    group="Protocol (what is left out stays the preset's)",
+    type=Text(parse_fraction),
+    metavar="X",
+    help="IoU threshold of the protocol to match at; by default 0.5, or the lowest.",
+)
 @output_options
 @run_options
 @click.pass_obj
