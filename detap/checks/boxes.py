@@ -188,11 +188,6 @@ class FailedCheck(NamedTuple):
     code: str
     problem: Problem
 
-    @property
-    def note(self) -> Note:
-        """The problem as a warning."""
-        return Note(self.code, self.problem.message)
-
 
 def failed_box_checks(
     ground_truth: GroundTruth | None,
@@ -417,4 +412,5 @@ def warned(
     if refuse and failed_checks and AS_IS not in given:
         raise InputError([check.problem for check in failed_checks])
     codes = {note.code for note in given}
-    return tuple(check.note for check in failed_checks if check.code not in codes)
+    new = (check for check in failed_checks if check.code not in codes)
+    return tuple(Note(check.code, check.problem.message) for check in new)

@@ -25,7 +25,7 @@ from detap.checks.tables import (
     score_cut_note,
 )
 from detap.errors import Note
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 
 class Statistic(NamedTuple):
@@ -98,7 +98,12 @@ def _detection_statistics(detections: Detections, duplicates: int) -> Iterator[S
     yield Statistic("score_lowest", "  lowest score", low)
     yield Statistic("score_median", "  median score", median)
     yield Statistic("score_highest", "  highest score", high)
-    distinct, tied = _ties(detections) if detections.has_scores else (None, None)
+    distinct = tied = None
+    if detections.has_scores:
+        values, rank = np.unique(score, return_inverse=True)
+        of_class = rank * np.int64(len(detections.classes)) + detections.label
+        counts = np.unique(of_class, return_counts=True)[1]
+        distinct, tied = len(values), int(counts[counts > 1].sum())
     yield Statistic("scores_distinct", "  distinct scores", distinct)
     yield Statistic("tied_detections", "  tied with another score of the class", tied)
     yield Statistic("detection_sides", "  median shorter side (px)", _median_side(detections))
@@ -111,7 +116,9 @@ def _box_statistics(
     yield Statistic(f"{key}_repeated", "  duplicates (same image, class, box)", duplicates)
     yield Statistic(f"{key}_empty", "  zero area", int(np.count_nonzero(table.box_area <= 0)))
     if sizes is not None:
-        yield Statistic(f"{key}_outside", "  outside the image", _outside(table, sizes))
+        low, high = table.corners[:, :2], table.corners[:, 2:]
+        outside = ((high <= 0) | (low >= sizes[table.image])).any(axis=1)
+        yield Statistic(f"{key}_outside", "  outside the image", int(np.count_nonzero(outside)))
 
 
 def _median_side(table: GroundTruth | Detections) -> float | None:
@@ -123,22 +130,8 @@ def _median_side(table: GroundTruth | Detections) -> float | None:
     return median if np.isfinite(median) else None
 
 
-def _ties(detections: Detections) -> tuple[int, int]:
-    """Count the distinct scores, and the detections with a tied score in their class."""
-    distinct, rank = np.unique(detections.score, return_inverse=True)
-    of_class = rank * np.int64(len(detections.classes)) + detections.label
-    counts = np.unique(of_class, return_counts=True)[1]
-    return len(distinct), int(counts[counts > 1].sum())
-
-
 def _repeated(table: GroundTruth | Detections) -> int:
     return repeated(table.image, table.label, table.corners)
-
-
-def _outside(table: GroundTruth | Detections, sizes: Floats) -> int:
-    size = sizes[table.image]
-    low, high = table.corners[:, :2], table.corners[:, 2:]
-    return int(np.count_nonzero(((high <= 0) | (low >= size)).any(axis=1)))
 
 
 def _truth_notes(truth: GroundTruth, duplicates: int) -> Iterator[Note]:
@@ -175,14 +168,11 @@ def _common_statistics(
     yield Statistic("classes_undetected", "classes without detections", _only(truth, detections))
     yield Statistic("sampled_images", "images sampled for overlap", sample.images)
     yield Statistic("sampled_ground_truths", "  ground truths in these images", len(sample.rows))
-    title = f"  overlapped by any detection (IoU >= {MIN_IOU})"
-    yield Statistic("met", title, _fraction(sample.overlapped))
-    title = "  overlapped by a detection of the class"
-    yield Statistic("met_by_class", title, _fraction(sample.overlapped_by_class))
-
-
-def _fraction(flags: Flags) -> float | None:
-    return float(flags.mean()) if len(flags) else None
+    for key, title, flags in (
+        ("met", f"  overlapped by any detection (IoU >= {MIN_IOU})", sample.overlapped),
+        ("met_by_class", "  overlapped by a detection of the class", sample.overlapped_by_class),
+    ):
+        yield Statistic(key, title, float(flags.mean()) if len(flags) else None)
 
 
 def _only(table: GroundTruth | Detections, other: GroundTruth | Detections) -> list[str]:
