@@ -405,17 +405,7 @@ def _set_session(
     return given
 
 
-def _flag(*names: str, attribute: str, value: int, text: str) -> Decorator[Any]:
-    return option(
-        *names,
-        group="General",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=partial(_set_session, attribute=attribute, value=value),
-        help=text,
-    )
-
+_flag = partial(option, group="General", is_flag=True, is_eager=True, expose_value=False)
 
 strict_option = option(
     "--strict",
@@ -443,18 +433,20 @@ general_options = stack(
     _flag(
         "-v",
         "--verbose",
-        attribute="verbosity",
-        value=1,
-        text="Print the time of each step on stderr.",
+        callback=partial(_set_session, attribute="verbosity", value=1),
+        help="Print the time of each step on stderr.",
     ),
     _flag(
         "-q",
         "--quiet",
-        attribute="verbosity",
-        value=-1,
-        text="Print only errors and failed gates.",
+        callback=partial(_set_session, attribute="verbosity", value=-1),
+        help="Print only errors and failed gates.",
     ),
-    _flag("--debug", attribute="debug", value=1, text="Show the traceback of an error."),
+    _flag(
+        "--debug",
+        callback=partial(_set_session, attribute="debug", value=1),
+        help="Show the traceback of an error.",
+    ),
 )
 
 

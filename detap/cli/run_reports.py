@@ -10,7 +10,7 @@ import click
 
 from detap.cli.gates import Gates, finish
 from detap.cli.inputs import Evaluated
-from detap.cli.options import Decorator, option, stack, threads_option
+from detap.cli.options import Decorator, option, stack
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.values import Integer, Text
@@ -23,33 +23,6 @@ from detap.protocols import Protocol
 from detap.report.model import Block
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
-
-_output = partial(option, group="Output")
-
-report_options = stack(
-    threads_option,
-    _output("--sort", metavar="COLUMN", help="Sort classes by this column."),
-    _output("--reverse", is_flag=True, help="Reverse the order of classes."),
-    _output(
-        "--tie-range",
-        is_flag=True,
-        help="Report bounds of each metric over all orders of tied scores.",
-    ),
-    _output(
-        "--curves",
-        value_kind="path",
-        metavar="FILE",
-        help="Write all curves (precision, recall, FPPI) as .json or .csv.",
-    ),
-    _output(
-        "--plots",
-        value_kind="path",
-        metavar="DIR",
-        help="Draw precision-recall, miss-rate and FROC curves, errors, operating point, confusion "
-        "and calibration as SVG and PNG. Needs detap[plots].",
-    ),
-)
-
 
 _analysis = partial(option, group="Analysis (at IoU 0.5)")
 

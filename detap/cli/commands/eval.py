@@ -1,6 +1,7 @@
 """``detap eval``: evaluate detections against ground truth."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -15,13 +16,13 @@ from detap.cli.options import (
     page_data_option,
     protocol_options,
     selection_options,
+    threads_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.run_reports import (
     analysis_options,
     check_report_options,
     extra_files,
-    report_options,
     requested_blocks,
     requested_sections,
     write_reports,
@@ -39,6 +40,8 @@ from detap.tables.detection import Detections
 
 _OF_SCORES = ("curves", "plots", "tie_range", "cross_check", "baseline_score_threshold")
 """Options other than sections that need scores."""
+
+_output = partial(option, group="Output")
 
 
 @click.command(
@@ -78,19 +81,37 @@ _OF_SCORES = ("curves", "plots", "tie_range", "cross_check", "baseline_score_thr
 @gate_options
 @analysis_options
 @output_options
-@report_options
+@threads_option
+@_output("--sort", metavar="COLUMN", help="Sort classes by this column.")
+@_output("--reverse", is_flag=True, help="Reverse the order of classes.")
+@_output(
+    "--tie-range",
+    is_flag=True,
+    help="Report bounds of each metric over all orders of tied scores.",
+)
+@_output(
+    "--curves",
+    value_kind="path",
+    metavar="FILE",
+    help="Write all curves (precision, recall, FPPI) as .json or .csv.",
+)
+@_output(
+    "--plots",
+    value_kind="path",
+    metavar="DIR",
+    help="Draw precision-recall, miss-rate and FROC curves, errors, operating point, confusion "
+    "and calibration as SVG and PNG. Needs detap[plots].",
+)
 @page_data_option
-@option(
+@_output(
     "--matches",
-    group="Output",
     value_kind="path",
     metavar="FILE",
     help="Write a row per detection and per missed ground truth, also of --baseline-detections, as "
     ".csv, .jsonl or .parquet. Parquet needs detap[arrow].",
 )
-@option(
+@_output(
     "--cross-check",
-    group="Output",
     is_flag=True,
     help="Run pycocotools on the same boxes; exit with 1 on any difference.",
 )
