@@ -30,7 +30,12 @@ _OF_DETECTIONS = frozenset({"gt", "gt_format", "dt_format", "missing_scores"})
 def run(session: Session, first: str, second: str, options: dict[str, Any]) -> int:
     """Compare two annotators; return the exit status."""
     context = click.get_current_context()
-    _require_applicable(context)
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        group = getattr(parameter, "group", "General")  # arguments have none
+        if is_given and name not in _APPLY and (group not in _GROUPS or name in _OF_DETECTIONS):
+            raise UsageError(f"{parameter.opts[0]} does not apply to --agreement; leave it out")
     iou = 0.5  # which a settings file for detections does not set
     if context.get_parameter_source("iou_thresholds") is ParameterSource.COMMANDLINE:
         values = [value for given in options["iou_thresholds"] for value in given.value]
@@ -62,13 +67,3 @@ def run(session: Session, first: str, second: str, options: dict[str, Any]) -> i
     status = finish(report, gates.problems, session)
     outputs.write(report, [file for table in tables for file in table.files], quiet=session.quiet)
     return status
-
-
-def _require_applicable(context: click.Context) -> None:
-    """Raise UsageError for an option of the command line that has no effect."""
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        group = getattr(parameter, "group", "General")  # arguments have none
-        if given and name not in _APPLY and (group not in _GROUPS or name in _OF_DETECTIONS):
-            raise UsageError(f"{parameter.opts[0]} does not apply to --agreement; leave it out")

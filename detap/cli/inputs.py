@@ -205,7 +205,12 @@ class Inputs:
         [truth], [detections, *others] = map_tables(self.class_map, [truth], tables)
         second = None
         if others:
-            detections, second = _as_scored(*align_classes(detections, others[0]))
+            both = align_classes(detections, others[0])
+            unscored = any(len(table) and not table.has_scores for table in both)
+            detections, second = (
+                replace(table, without_scores=True) if unscored and not len(table) else table
+                for table in both
+            )
         if session is not None:
             session.print_time("reading")
         return Tables(truth, detections, second)
@@ -244,15 +249,6 @@ class Inputs:
     def _detection_paths(self, path: str) -> tuple[str, ...]:
         """Expand a path, pattern or folder of detections."""
         return expand_folders(expand_patterns([path]), self.format_of)
-
-
-def _as_scored(*tables: Detections) -> list[Detections]:
-    """Return empty tables without scores if another one has none."""
-    unscored = any(len(table) and not table.has_scores for table in tables)
-    return [
-        replace(table, without_scores=True) if unscored and not len(table) else table
-        for table in tables
-    ]
 
 
 def _fraction(sources: tuple[Sources, Sources]) -> float | None:
