@@ -6,7 +6,6 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import protocol_search as module
-from detap.analysis.explanation.numbers import Tables
 from detap.analysis.explanation.protocol_search import ProtocolMatch, TargetValue, protocol_search
 from detap.errors import UnknownNameError
 from detap.evaluation.scoring import score_tables
@@ -125,7 +124,9 @@ def test_given_changes_apply_to_all_candidates() -> None:
 
 def test_known_numbers_of_other_tools(real_data: Path) -> None:
     """voc2007-test: without inclusive pixels, and with difficult objects counted (its README)."""
-    tables = _voc2007(real_data)
+    folder = real_data / "voc2007-test"
+    truth = read_ground_truth(folder / "Annotations")
+    tables = truth, read_detections(folder / "detections", truth)
     for text, expected in (
         (".6762879", "AP50 by coco"),
         (".682513", "mAP by voc2012: ignore_flags ()"),
@@ -133,12 +134,6 @@ def test_known_numbers_of_other_tools(real_data: Path) -> None:
         (".770646", "mAP by voc2012"),
     ):
         assert describe(protocol_search(tables, TargetValue.of(text)).candidates[0]) == expected
-
-
-def _voc2007(real_data: Path) -> Tables:
-    folder = real_data / "voc2007-test"
-    truth = read_ground_truth(folder / "Annotations")
-    return truth, read_detections(folder / "detections", truth)
 
 
 def test_a_preset_of_an_unsupported_iou_type_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

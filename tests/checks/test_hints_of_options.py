@@ -50,17 +50,6 @@ def case(make: Callable[[Path, list[str]], Case]) -> Callable[[Path, list[str]],
     return make
 
 
-for _name, (_make, _hint, _options) in HINTS.items():
-
-    def _of_boxes(
-        folder: Path, right: list[str], make: Any = _make, hint: str = _hint, named: Any = _options
-    ) -> Case:
-        options = [str(folder / o) if o.endswith((".csv", ".txt")) else o for o in named]
-        return Case(make(folder), hint, options, right)
-
-    CASES[_name] = _of_boxes
-
-
 def value_of(arguments: Sequence[str], folder: Path, command: Run) -> tuple[str, float]:
     """Return the messages and the primary metric, NaN after an error."""
     report = folder / "value.json"
@@ -70,22 +59,6 @@ def value_of(arguments: Sequence[str], folder: Path, command: Run) -> tuple[str,
     if not report.exists():
         return messages, np.nan
     return messages, next(iter(json.loads(report.read_text())["summary"].values()))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_hint_is_followed(name: str, tmp_path: Path, command: Run) -> None:
-    right_folder, folder = tmp_path / "right", tmp_path / "faulty"
-    right_folder.mkdir()
-    folder.mkdir()
-    given, hint, advised, right = CASES[name](folder, coco(right_folder))
-    messages, expected = value_of(right, tmp_path, command)
-    assert 0 < expected < 1, messages
-    messages, before = value_of(given, tmp_path, command)
-    assert re.search(hint, messages), messages
-    assert before != pytest.approx(expected, abs=1e-9)
-    messages, after = value_of([*given, *advised], tmp_path, command)
-    assert after == pytest.approx(expected, abs=1e-9), messages
-    assert not re.search(hint, messages), messages
 
 
 def yolo(
@@ -320,37 +293,11 @@ def kite_in_pixels(box: Sequence[float]) -> list[float]:
 
 
 @case
-def task_of_polygons_of_one_length(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, _hexagon, truth_columns=_hexagon)
-    return Case(given, "for polygons pass --task segment", ["--task", "segment"], right)
-
-
-@case
-def task_of_polygons_of_four_corners(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, _crossed, truth_columns=_crossed)
-    hint = "for polygons of four corners pass --task segment"
-    return Case(given, hint, ["--task", "segment"], right)
-
-
-@case
-def task_of_corners_taken_for_oriented_boxes(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, _kite, truth_columns=_kite)
-    return Case(given, "else pass --task segment|--task segment", ["--task", "segment"], right)
-
-
-@case
 def task_of_oriented_boxes_that_are_no_rectangles(folder: Path, _: list[str]) -> Case:
     """Kites, whose exact IoU is that of the same corners in DOTA's text."""
     given = [*yolo(folder, _kite, truth_columns=_kite), *STRICT]
     right = dota(folder / "dota", kite_in_pixels)
     return Case(given, "for oriented boxes pass --task obb", ["--task", "obb"], right)
-
-
-@case
-def task_of_track_ids_that_may_be_coordinates(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, lambda *row: [*as_segments(*row), "1"], truth_columns=as_segments)
-    given += ["--shapes", "bbox"]
-    return Case(given, r"pass --task \(detect, segment, obb\)", ["--task", "obb"], right)
 
 
 @case
@@ -451,32 +398,6 @@ def shapes_of_polygons_in_documents(folder: Path, right: list[str]) -> Case:
     return Case(given, r"\(--shapes bbox\)", ["--shapes", "bbox"], right)
 
 
-@case
-def shapes_of_oriented_labels(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, truth_columns=_kite)
-    return Case(given, "use .*--shapes bbox for their bounding", ["--shapes", "bbox"], right)
-
-
-@case
-def shapes_of_corners_and_boxes(folder: Path, right: list[str]) -> Case:
-    given = [*yolo(folder, truth_columns=_kite), "--iou-type", "polygon"]
-    advised = ["--iou-type", "bbox", "--shapes", "bbox"]
-    return Case(given, "use --iou-type bbox --shapes bbox", advised, right)
-
-
-@case
-def shapes_of_polygons_for_quadrilaterals(folder: Path, right: list[str]) -> Case:
-    given = [*yolo(folder, truth_columns=_hexagon), "--iou-type", "polygon", "--task", "segment"]
-    return Case(given, "or --iou-type bbox", ["--iou-type", "bbox"], right)
-
-
-@case
-def shapes_of_dota(folder: Path, right: list[str]) -> Case:
-    given = dota(folder, kite_in_pixels)
-    given = given[: given.index("--iou")]
-    return Case(given, "--shapes bbox for their bounding", ["--shapes", "bbox"], right)
-
-
 # --- --angle-unit
 
 
@@ -525,12 +446,6 @@ def open_images(folder: Path) -> list[str]:
             tables[file] += f"{int(row[0])},{NAMES[int(row[1])]},{score}{box}\n"
     write(folder, tables)
     return [str(folder / name) for name in tables]
-
-
-@case
-def area_ranges_of_boxes_of_unknown_size(folder: Path, right: list[str]) -> Case:
-    given = open_images(folder)
-    return Case(given, "or --area-ranges none", ["--area-ranges", "none"], right)
 
 
 @case
@@ -648,11 +563,6 @@ def _via(folder: Path, name: str = "kind") -> list[str]:
 
 
 @case
-def class_attribute_of_two(folder: Path, right: list[str]) -> Case:
-    return Case(_via(folder), "with --class-attribute", ["--class-attribute", "kind"], right)
-
-
-@case
 def model_version_of_two(folder: Path, right: list[str]) -> Case:
     """The second model misses everything."""
     tasks = []
@@ -699,6 +609,75 @@ def boxes_that_contradict_the_file(folder: Path, right: list[str]) -> Case:
     parquet.write_table(table, folder / "dt.parquet")
     given = [right[0], str(folder / "dt.parquet"), "--dt-boxes", "xyxy"]
     return Case(given, "omit --boxes", ["--dt-boxes", "xywh"], right)
+
+
+# --- hints on shapes, and others, as those of test_hints
+
+MORE: dict[str, tuple[Callable[[Path], list[str]], str, list[str]]] = {
+    "polygons of one length": (
+        lambda f: yolo(f, _hexagon, truth_columns=_hexagon),
+        "for polygons pass --task segment", ["--task", "segment"],
+    ),
+    "polygons of four corners": (
+        lambda f: yolo(f, _crossed, truth_columns=_crossed),
+        "for polygons of four corners pass --task segment", ["--task", "segment"],
+    ),
+    "corners taken for oriented boxes": (
+        lambda f: yolo(f, _kite, truth_columns=_kite),
+        "else pass --task segment|--task segment", ["--task", "segment"],
+    ),
+    "track ids that may be coordinates": (
+        lambda f: [*yolo(f, lambda *row: [*as_segments(*row), "1"], truth_columns=as_segments),
+                   "--shapes", "bbox"],
+        r"pass --task \(detect, segment, obb\)", ["--task", "obb"],
+    ),
+    "oriented labels": (
+        lambda f: yolo(f, truth_columns=_kite),
+        "use .*--shapes bbox for their bounding", ["--shapes", "bbox"],
+    ),
+    "corners and boxes": (
+        lambda f: [*yolo(f, truth_columns=_kite), "--iou-type", "polygon"],
+        "use --iou-type bbox --shapes bbox", ["--iou-type", "bbox", "--shapes", "bbox"],
+    ),
+    "polygons for quadrilaterals": (
+        lambda f: [*yolo(f, truth_columns=_hexagon), "--iou-type", "polygon", "--task", "segment"],
+        "or --iou-type bbox", ["--iou-type", "bbox"],
+    ),
+    "shapes of DOTA": (
+        lambda f: dota(f, kite_in_pixels)[:-4],  # without --iou and --protocol
+        "--shapes bbox for their bounding", ["--shapes", "bbox"],
+    ),
+    "area ranges of boxes of unknown size": (
+        open_images, "or --area-ranges none", ["--area-ranges", "none"]
+    ),
+    "class attribute of two": (_via, "with --class-attribute", ["--class-attribute", "kind"]),
+}  # fmt: skip
+
+for _name, (_make, _hint, _options) in (HINTS | MORE).items():
+
+    def _of_boxes(
+        folder: Path, right: list[str], make: Any = _make, hint: str = _hint, named: Any = _options
+    ) -> Case:
+        options = [str(folder / o) if o.endswith((".csv", ".txt")) else o for o in named]
+        return Case(make(folder), hint, options, right)
+
+    CASES[_name] = _of_boxes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hint_is_followed(name: str, tmp_path: Path, command: Run) -> None:
+    right_folder, folder = tmp_path / "right", tmp_path / "faulty"
+    right_folder.mkdir()
+    folder.mkdir()
+    given, hint, advised, right = CASES[name](folder, coco(right_folder))
+    messages, expected = value_of(right, tmp_path, command)
+    assert 0 < expected < 1, messages
+    messages, before = value_of(given, tmp_path, command)
+    assert re.search(hint, messages), messages
+    assert before != pytest.approx(expected, abs=1e-9)
+    messages, after = value_of([*given, *advised], tmp_path, command)
+    assert after == pytest.approx(expected, abs=1e-9), messages
+    assert not re.search(hint, messages), messages
 
 
 # --- options of the protocol, whose AP of this data is that of COCO

@@ -1,6 +1,5 @@
 """Boxes that look misread are refused, and accepted with as_is."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from detap.errors import InputError, Note
 from detap.evaluation.detection import evaluate
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import FRACTIONS as OF_UNKNOWN_SIZE
+from tests.coco import results_of, saved, truth_of
 from tests.tables import dt_table, gt_table
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
@@ -104,13 +104,8 @@ WITH_WARNING = ["--gt", "gt.json", "--dt", "dt.json"]
 
 def write_with_warning(folder: Path) -> None:
     """Write a pair of files with one warning: an annotation sets ignore."""
-    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
-    annotation |= {"area": 400, "iscrowd": 0, "ignore": 1}
-    category = {"id": 1, "name": "cat"}
-    truth = {"images": [{"id": 1}], "annotations": [annotation], "categories": [category]}
-    record = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.5}
-    (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (folder / "dt.json").write_text(json.dumps([record]), "utf-8")
+    rows = [(1, 1, [10, 10, 20, 20])]
+    saved(folder, truth_of(rows, {1: "cat"}, [1], size=None, ignore=1), results_of(rows))
 
 
 @pytest.mark.parametrize(

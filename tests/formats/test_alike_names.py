@@ -346,8 +346,4 @@ def test_images_of_one_file_are_ambiguous(tmp_path: Path, detap: Run) -> None:
     said = detap("eval", "--gt", str(gt), "--dt", str(dt)).refused()
     assert "instances.json: several images have the file 'a.jpg'" in said
     with pytest.raises(InputError, match="give each image a unique file_name"):
-        detap_read(gt, dt)
-
-
-def detap_read(gt: Path, dt: Path) -> None:
-    read_detections(dt, read_ground_truth(gt))
+        read_detections(dt, read_ground_truth(gt))

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from detap.errors import InputError
 from detap.formats.openimages._scan import Scanner
 from detap.formats.openimages.rows import FORM, Rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
+from detap.protocols import protocol
+from detap.protocols.fields import ANY_AREA
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Run
 from tests.coco import truth_of
@@ -180,11 +183,11 @@ def test_iou_does_not_need_image_sizes_but_areas_do(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text(SIZES)
     path = written(tmp_path, PLAIN, BOX, "b,dog,0,.5,0,.5", "b,dog,.5,1,.5,1")
     lines = (SCORED, "a,dog,.9,.26,.5,.125,.375", "b,dog,.8,0,.5,0,.45", "b,dog,.7,0,.2,.5,.9")
-    results = []
+    results, without_areas = [], replace(protocol("coco"), area_ranges=(ANY_AREA,))
     for sizes in (None, tmp_path / "sizes.csv"):
         truth = read_ground_truth(path, image_sizes=sizes)
         detections = read_detections(written(tmp_path, *lines, name="d.csv"), truth)
-        results.append(evaluate(truth, detections, protocol_without_areas()).summary["AP"])
+        results.append(evaluate(truth, detections, without_areas).summary["AP"])
         if sizes is None:
             assert str(raised(InputError, evaluate, truth, detections, "coco")) == (
                 f"{path}: boxes are normalized and image sizes are unknown, but the protocol coco "
@@ -199,15 +202,6 @@ def test_iou_does_not_need_image_sizes_but_areas_do(tmp_path: Path) -> None:
             assert evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(results[0])
     assert results[0] == pytest.approx(results[1])
     assert 0 < results[0] < 1
-
-
-def protocol_without_areas() -> Any:
-    from dataclasses import replace
-
-    from detap.protocols import protocol
-    from detap.protocols.fields import ANY_AREA
-
-    return replace(protocol("coco"), area_ranges=(ANY_AREA,))
 
 
 def test_boxes_without_image_sizes_are_not_converted(tmp_path: Path, detap: Run) -> None:

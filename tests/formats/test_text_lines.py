@@ -131,16 +131,11 @@ def read_plainly(contents: Sequence[bytes], form: LineForm) -> tuple[Rows, list[
 
 def listed(rows: Rows) -> list[tuple[Any, ...]]:
     """Return the file, line, name, flag and numbers of each row, to the last bit."""
-    values = [tuple(map(float.hex, row)) for row in numbers_of_rows(rows)]
+    starts, numbers = [0, *rows.ends.tolist()], rows.numbers.tolist()
+    values = [tuple(map(float.hex, numbers[start:end])) for start, end in pairwise(starts)]
     names = [rows.names[name] for name in rows.name.tolist()]
     columns = rows.file.tolist(), rows.line.tolist(), names, rows.flag.tolist(), values
     return list(zip(*columns, strict=True))
-
-
-def numbers_of_rows(rows: Rows) -> list[list[float]]:
-    starts = [0, *rows.ends.tolist()]
-    numbers_ = rows.numbers.tolist()
-    return [numbers_[start:end] for start, end in pairwise(starts)]
 
 
 @pytest.mark.parametrize("name", FORMS)

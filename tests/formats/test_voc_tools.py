@@ -143,11 +143,6 @@ def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
     assert row(truth) == expected
 
 
-def headline(detap: Run, *words: str) -> float:
-    value: float = detap("eval", *words, "--output-format", "json").report()["summary"]["mAP"]
-    return value
-
-
 # A cat matched with IoU 1 above a false positive; a difficult dog, and an empty image.
 
 
@@ -165,8 +160,10 @@ def test_object_detection_metrics_sample_2(
     """Padilla's sample: `class [conf] x y w h`, at an IoU of 0.3."""
     folder = real_data / "odm-sample-2"
     words = ("--gt", f"{folder}/groundtruths", "--dt", f"{folder}/detections", "--boxes", "xywh")
-    value = headline(detap, *words, "--iou", "0.3", "--interpolation", ap, edge)
-    assert value == pytest.approx(expected, abs=5e-11)
+    more = ("--iou", "0.3", "--interpolation", ap, edge, "--output-format", "json")
+    assert detap("eval", *words, *more).report()["summary"]["mAP"] == pytest.approx(
+        expected, abs=5e-11
+    )
 
 
 # --- the class of a file name, and the layout of a folder

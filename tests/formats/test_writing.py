@@ -16,7 +16,7 @@ import detap
 from detap.errors import InputError
 from detap.formats.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
-from tests.coco import read, saved, truth_of
+from tests.coco import read, results_of, saved, truth_of
 from tests.formats.voc_files import item, tree, write, xml
 from tests.raised import raised
 
@@ -418,23 +418,13 @@ def test_a_voc_tree_as_coco_by_hand(tmp_path: Path) -> None:
     assert done.notes[-1].message == "flag difficult not supported by COCO"
 
 
-COCO = {
-    "images": [
-        {"id": 7, "width": 640, "height": 480, "file_name": "val/x 1.jpg"},
-        {"id": 3, "width": 640, "height": 480, "file_name": "val\\y.png"},
-    ],
-    "annotations": [
-        {"id": 0, "image_id": 7, "category_id": 5, "bbox": [10, 20, 30, 40], "area": 700.5}
-        | {"iscrowd": 1},
-        {"id": 2, "image_id": 3, "category_id": 2, "bbox": [0, 0, 64, 48], "area": 3072}
-        | {"iscrowd": 0},
-    ],
-    "categories": [{"id": 2, "name": "hot dog"}, {"id": 5, "name": "cat"}, {"id": 9, "name": "no"}],
-}
-RESULTS = [
-    {"image_id": 3, "category_id": 2, "bbox": [0.5, 0, 64, 48], "score": 0.25},
-    {"image_id": 7, "category_id": 5, "bbox": [10, 20, 30, 40], "score": 1},
-]
+COCO = truth_of(
+    [(7, 5, [10, 20, 30, 40]), (3, 2, [0, 0, 64, 48])],
+    {2: "hot dog", 5: "cat", 9: "no"},
+    {7: "val/x 1.jpg", 3: "val\\y.png"},
+)
+COCO["annotations"][0] |= {"id": 0, "area": 700.5, "iscrowd": 1}
+RESULTS = results_of([(3, 2, [0.5, 0, 64, 48], 0.25), (7, 5, [10, 20, 30, 40], 1)])
 
 
 @pytest.fixture

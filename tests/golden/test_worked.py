@@ -15,7 +15,7 @@ from detap.cli import main
 from tests.cli.conftest import spawn
 from tests.conftest import ROOT
 from tests.depth import some
-from tests.golden.worked import Worked, calculate, read
+from tests.golden.worked import Worked, calculate, number_of, read
 
 FIXTURES = ROOT / "fixtures"
 NUMBERS = read(FIXTURES)
@@ -40,14 +40,6 @@ def _report(arguments: tuple[str, ...]) -> dict[str, Any]:
     return json.loads(out.read())  # type: ignore[no-any-return]
 
 
-def _number(report: dict[str, Any], name: str) -> Any:
-    if "/" not in name:
-        return report["summary"][name]
-    label, key = name.split("/")
-    rows = {row["name"]: row for row in report["classes"]}
-    return rows[label][key]
-
-
 def _name_of(rows: list[Worked]) -> str:
     return " ".join([rows[0].case, rows[0].files, *rows[0].options])
 
@@ -55,7 +47,7 @@ def _name_of(rows: list[Worked]) -> str:
 @pytest.mark.parametrize("rows", RUNS, ids=_name_of)
 def test_detap_eval_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None:
     report = _report(tuple(rows[0].arguments(FIXTURES)))
-    actual = {row.number: _number(report, row.number) for row in rows}
+    actual = {row.number: number_of(report, row.number) for row in rows}
     expected = {row.number: row.expected for row in rows}
     undefined = {number for number, value in expected.items() if value is None}
     assert {number for number, value in actual.items() if value is None} == undefined

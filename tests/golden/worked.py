@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 COLUMNS = ["files", "options", "number", "worked", "value"]
 UNDEFINED = "undefined"
@@ -47,6 +48,15 @@ class Worked:
         else:
             truth, detections = folder / "instances.json", folder / f"results{suffix}.json"
         return ["--format", kind, "--gt", str(truth), "--dt", str(detections), *self.options]
+
+
+def number_of(report: dict[str, Any], name: str) -> Any:
+    """Return a number of the summary, or, as class/key or query/key, of a row."""
+    if "/" not in name:
+        return report["summary"][name]
+    label, key = name.rsplit("/", 1)
+    table = report["queries" if report["kind"] == "retrieval" else "classes"]
+    return {row["name"]: row for row in table}[label][key]
 
 
 def calculate(text: str) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 from detap.cli import main
 from tests.conftest import ROOT
-from tests.golden.worked import calculate, table_rows
+from tests.golden.worked import calculate, number_of, table_rows
 from tests.ranking.cases import save
 
 FIXTURES = ROOT / "fixtures"
@@ -62,14 +62,6 @@ def test_the_command_gives_the_hand_computed_metrics(
             continue
         assert value == pytest.approx(calculate(row.worked), abs=1e-11), row
         assert value == pytest.approx(float(row.value), abs=5.1e-7), row
-
-
-def number_of(report: dict[str, Any], name: str) -> Any:
-    if "/" not in name:
-        return report["summary"][name]
-    label, key = name.rsplit("/", 1)
-    table = report["queries" if report["kind"] == "retrieval" else "classes"]
-    return {row["name"]: row for row in table}[label][key]
 
 
 def test_all_worked_examples_of_the_specification_are_tested() -> None:

@@ -35,16 +35,11 @@ def draw(folder: Path, names: tuple[str, ...] = ("a.jpg", "b.jpg", "c.jpg")) -> 
         Image.new("RGB", small.SIZE, (200, 30, 60)).save(folder / name)
 
 
-def detections(folder: Path) -> Path:
-    """Write class files, which match any format by image stem."""
-    text = "".join(f"{stem} 0.9 35 6 48 20\n" for stem in STEMS)
-    write(folder / "dt" / "cat.txt", text)
-    return folder / "dt"
-
-
 def report(folder: Path, gt: str, *words: object) -> dict[str, bool]:
     """Write the page; return by name whether each image has its picture."""
-    common = ["report", str(folder / gt), str(detections(folder)), "--dt-format", "voc"]
+    # Class files, which match any format by image stem.
+    write(folder / "dt" / "cat.txt", "".join(f"{stem} 0.9 35 6 48 20\n" for stem in STEMS))
+    common = ["report", str(folder / gt), str(folder / "dt"), "--dt-format", "voc"]
     page = folder / "page.html"
     assert main([*common, "--protocol", "coco", "-o", str(page), *map(str, words)]) == 0
     shown = pictures_of(page)
