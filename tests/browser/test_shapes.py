@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from detap.cli import main
+from tests.coco import saved, truth_of
 
 Ring = list[tuple[int, int]]
 
@@ -104,19 +105,10 @@ def write(
     detections: dict[str, Any],
     size: tuple[int, int] = (8, 6),
 ) -> list[str]:
-    record = {"image_id": 1, "category_id": 1}
-    plain = {"bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0, "id": 1}
-    instances = {
-        "images": [{"id": 1, "width": size[1], "height": size[0]}],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [record | plain | truth],
-    }
-    paths = [folder / "truth.json", folder / "found.json"]
-    for path, content in zip(
-        paths, (instances, [record | {"score": 0.5} | detections]), strict=True
-    ):
-        path.write_text(json.dumps(content))
-    return ["--gt", str(paths[0]), "--dt", str(paths[1])]
+    instances = truth_of([(1, 1, [1, 2, 3, 4])], {1: "cat"}, [1], size=size[::-1], **truth)
+    record = {"image_id": 1, "category_id": 1, "score": 0.5}
+    gt, dt = saved(folder, instances, [record | detections])
+    return ["--gt", str(gt), "--dt", str(dt)]
 
 
 @pytest.mark.parametrize("protocol", ["coco-segm", "coco-boundary"])

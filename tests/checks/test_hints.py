@@ -14,6 +14,7 @@ from detap.errors import InputError
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import exchanged as described
 from tests.cli.conftest import Run
+from tests.coco import results_of, saved, truth_of
 from tests.formats.helpers import png
 from tests.formats.voc_files import write
 
@@ -62,23 +63,15 @@ def in_format(row: Sequence[float], order: str) -> list[float]:
 
 def coco(folder: Path, gt: str = "xywh", dt: str = "xywh") -> list[str]:
     """Write COCO files in these box formats."""
-    areas = [(row[5] - row[3]) * (row[6] - row[4]) for row in TRUTHS]
-    truth = {
-        "images": [
-            {"id": k, "file_name": f"{k}.png", "width": WIDTH, "height": HEIGHT} for k in range(8)
-        ],
-        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(NAMES)],
-        "annotations": [
-            {"id": k + 1, "image_id": row[0], "category_id": row[1] + 1, "iscrowd": 0,
-             "bbox": in_format(row, gt), "area": areas[k]} for k, row in enumerate(TRUTHS)
-        ],
-    }  # fmt: skip
-    results = [
-        {"image_id": row[0], "category_id": row[1] + 1, "score": row[2], "bbox": in_format(row, dt)}
-        for row in FOUND
-    ]
-    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(results)})
-    return [str(folder / "gt.json"), str(folder / "dt.json")]
+    rows = [(int(row[0]), int(row[1]) + 1, in_format(row, gt)) for row in TRUTHS]
+    names, files = dict(enumerate(NAMES, 1)), {k: f"{k}.png" for k in range(8)}
+    truth = truth_of(rows, names, files, size=(WIDTH, HEIGHT))
+    for annotation, row in zip(truth["annotations"], TRUTHS, strict=True):
+        annotation["area"] = (row[5] - row[3]) * (row[6] - row[4])
+    results = results_of(
+        (int(row[0]), int(row[1]) + 1, in_format(row, dt), row[2]) for row in FOUND
+    )
+    return [str(path) for path in saved(folder, truth, results)]
 
 
 def text(folder: Path, gt: str = "xyxy", dt: str = "xyxy") -> list[str]:

@@ -194,3 +194,11 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}
         else:
             assert left == right, name
+
+
+def result_file(folder: Path, *rows: dict[str, Any]) -> Path:
+    """Write results of image 1 and class 1 with the values of the rows."""
+    path = folder / "dt.json"
+    common = {"image_id": 1, "category_id": 1, "score": 0.5}
+    path.write_text(json.dumps([common | row for row in rows]))
+    return path

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.coco import truth_of
 from tests.formats import test_via as via
 from tests.formats.voc_files import item, xml
 
@@ -28,17 +29,8 @@ def named(keys: Iterable[str], values: Iterable[float]) -> dict[str, Any]:
 
 
 def coco(stems: Stems, label: str, box: Corners, picture: str = "{}.jpg") -> dict[str, Any]:
-    sides = xywh(box)
-    record = {"category_id": 1, "bbox": sides, "area": sides[2] * sides[3], "iscrowd": 0}
-    document = {
-        "images": [
-            {"id": number, "file_name": picture.format(stem), "width": WIDTH, "height": HEIGHT}
-            for number, stem in enumerate(stems, 1)
-        ],
-        "categories": [{"id": 1, "name": label}],
-        "annotations": [{"id": n, "image_id": n, **record} for n in range(1, len(stems) + 1)],
-    }
-    return {"coco.json": document}
+    files = {number: picture.format(stem) for number, stem in enumerate(stems, 1)}
+    return {"coco.json": truth_of([(n, 1, xywh(box)) for n in files], {1: label}, files, size=SIZE)}
 
 
 def jsonl(stems: Stems, label: str, box: Corners) -> dict[str, Any]:

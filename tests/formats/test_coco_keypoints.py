@@ -27,7 +27,7 @@ from detap.tables.detection import Detections, GroundTruth
 from fuzz.mutate import Mutator
 from tests.cli.conftest import Run
 from tests.coco import results_of, saved, truth_of
-from tests.formats.coco_files import agreed, result_columns, truth_columns
+from tests.formats.coco_files import agreed, result_columns, result_file, truth_columns
 from tests.formats.helpers import codes
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
@@ -45,13 +45,6 @@ def truth_file(folder: Path, name: str = "gt.json", **second: Any) -> Path:
         "annotations": [{"id": 1, **plain}, {"id": 2, **changed}],
     }
     path.write_text(json.dumps(record))
-    return path
-
-
-def result_file(folder: Path, *rows: dict[str, Any], name: str = "dt.json") -> Path:
-    path = folder / name
-    common = {"image_id": 1, "category_id": 1, "score": 0.5}
-    path.write_text(json.dumps([common | row for row in rows]))
     return path
 
 

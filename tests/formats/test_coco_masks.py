@@ -23,7 +23,8 @@ from detap.formats.coco.format import (
 from detap.tables.detection import Detections, GroundTruth
 from fuzz import targets
 from fuzz.mutate import Mutator
-from tests.formats.coco_files import agreed, result_columns, truth_columns
+from tests.coco import truth_of
+from tests.formats.coco_files import agreed, result_columns, result_file, truth_columns
 from tests.raised import raised
 
 SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
@@ -35,23 +36,13 @@ WITH_SHORT_PARTS = [*SQUARE, [9, 9], [1, 2, 25, 18], [20, 4, 26, 4, 26, 9]]
 
 def truth_file(folder: Path, segmentation: Any = SQUARE, **image: Any) -> Path:
     path = folder / "gt.json"
-    box = {"image_id": 1, "category_id": 1, "bbox": [2, 2, 4, 4], "area": 16, "iscrowd": 0}
+    record = truth_of([(1, 1, [2, 2, 4, 4])] * 2, {1: "a"}, [1], size=None)
     sizes = {"width": 30, "height": 20} | image
-    record = {
-        "images": [{"id": 1} | {name: side for name, side in sizes.items() if side is not None}],
-        "categories": [{"id": 1, "name": "a"}],
-        "annotations": [{"id": 1, **box, "segmentation": SQUARE}, {"id": 2, **box}],
-    }
+    record["images"][0] |= {name: side for name, side in sizes.items() if side is not None}
+    record["annotations"][0]["segmentation"] = SQUARE
     if segmentation is not ...:
         record["annotations"][1]["segmentation"] = segmentation
     path.write_text(json.dumps(record))
-    return path
-
-
-def result_file(folder: Path, *rows: dict[str, Any]) -> Path:
-    path = folder / "dt.json"
-    common = {"image_id": 1, "category_id": 1, "score": 0.5}
-    path.write_text(json.dumps([common | row for row in rows]))
     return path
 
 

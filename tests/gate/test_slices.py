@@ -8,16 +8,11 @@ import pytest
 from detap.errors import InputError, Note
 from detap.evaluation.slices import read_slices, slices_by
 from tests.cli.conftest import Files, Run, instances, results, write_coco
+from tests.formats.exports import write
 from tests.raised import raised
 
 IMAGES = [1, 2, 3, 4]
 STRANGE = "slice images not in the ground truth"
-
-
-def written(folder: Path, name: str, content: str) -> str:
-    path = folder / name
-    path.write_text(content)
-    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -30,13 +25,13 @@ def written(folder: Path, name: str, content: str) -> str:
     ],
 )
 def test_every_form_gives_the_same_slices(tmp_path: Path, name: str, content: str) -> None:
-    slices, notes = read_slices(written(tmp_path, name, content), IMAGES)
+    slices, notes = read_slices(str(write(tmp_path / name, content)), IMAGES)
     assert slices == {"night": [1, 2], "rain": [1], "day": [3]}
     assert [(note.code, note.count) for note in notes] == [("images-without-slice", 1)]
 
 
 def test_unknown_images_are_reported(tmp_path: Path) -> None:
-    slices, notes = read_slices(written(tmp_path, "a.json", '{"night": [1, 9, 8]}'), [1, 4, 5])
+    slices, notes = read_slices(str(write(tmp_path / "a.json", '{"night": [1, 9, 8]}')), [1, 4, 5])
     assert slices == {"night": [1]}
     assert notes == [
         Note("slice-unknown-image", f"{STRANGE} (e.g. '8')", 2),
@@ -82,7 +77,7 @@ def test_errors_are_reported(tmp_path: Path, name: str, content: str | bytes, me
 
 def test_invalid_json_is_reported(tmp_path: Path) -> None:
     for content in ("{", "[" * 100_000):
-        path = written(tmp_path, "a.json", content)
+        path = str(write(tmp_path / "a.json", content))
         error = raised(InputError, read_slices, path, IMAGES)
         assert str(error).startswith(f"{path}: is not JSON: ")
 
@@ -100,7 +95,7 @@ def test_slices_by_attribute() -> None:
 def test_a_slice_has_the_metrics_of_its_images_alone(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
-    tags = written(tmp_path, "tags.json", '{"one": [1], "both": [1, 2]}')
+    tags = write(tmp_path / "tags.json", '{"one": [1], "both": [1, 2]}')
     call = [*coco.arguments, "--output-format", "json"]
     whole = detap(*call, "--slices", tags).report()
     alone = detap(*call, "--images", "1").report()
@@ -111,7 +106,7 @@ def test_a_slice_has_the_metrics_of_its_images_alone(
 
 
 def test_gates_on_slices(coco: Files, detap: Run, tmp_path: Path) -> None:
-    tags = written(tmp_path, "tags.csv", "image,tag\n1,night\n2,day\n9,empty\n")
+    tags = write(tmp_path / "tags.csv", "image,tag\n1,night\n2,day\n9,empty\n")
     call = [*coco.arguments, "--slices", tags]
     # On image 1 one of two cats is found: AP 51/101; on image 2 the dog.
     assert detap(*call, "--fail-under", "slice:night.AP50=0.5").status == 0
@@ -127,12 +122,12 @@ def test_gates_on_slices(coco: Files, detap: Run, tmp_path: Path) -> None:
 
 
 def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) -> None:
-    tags = written(tmp_path, "tags.json", '{"night": [1], "day": [2]}')
+    tags = write(tmp_path / "tags.json", '{"night": [1], "day": [2]}')
     base = tmp_path / "base.json"
     call = [*coco.arguments, "--slices", tags]
     assert detap(*call, "-o", base).status == 0
     worse = [detection for detection in results() if detection["image_id"] == 1]
-    dt = written(tmp_path, "worse.json", json.dumps(worse))
+    dt = write(tmp_path / "worse.json", json.dumps(worse))
     call = ["eval", "--gt", str(coco.gt), "--dt", dt, "--slices", tags]
     for against in (["--baseline", str(base)], ["--baseline-detections", str(coco.dt)]):
         ended = detap(*call, *against, "--max-drop", "slice:*.AP=0.1")
@@ -159,7 +154,7 @@ def test_by_an_attribute_of_coco_images(tmp_path: Path, detap: Run) -> None:
         "time=night": 1,
     }
     assert "no image has an attribute 'weather'" in detap(*call, "--slice-by", "weather").refused()
-    tags = written(tmp_path, "tags.json", '{"night": [1]}')
+    tags = write(tmp_path / "tags.json", '{"night": [1]}')
     assert "not both" in detap(*call, "--slices", tags, "--slice-by", "time").refused()
 
 
@@ -176,8 +171,8 @@ def test_by_an_element_of_voc_annotations(voc: Files, detap: Run) -> None:
 def test_a_baseline_slice_of_other_images_is_not_compared(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
-    first = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')
-    moved = written(tmp_path, "b.json", '{"night": [2], "day": [2]}')
+    first = write(tmp_path / "a.json", '{"night": [1], "day": [2]}')
+    moved = write(tmp_path / "b.json", '{"night": [2], "day": [2]}')
     base = str(tmp_path / "base.json")
     assert detap(*coco.arguments, "--slices", first, "-o", base).status == 0
     call = [*coco.arguments, "--baseline", base]
@@ -208,12 +203,12 @@ def test_a_baseline_slice_of_other_images_is_not_compared(
 def test_a_tag_that_lists_no_image_is_a_slice(
     tmp_path: Path, content: str, slices: dict[str, list[int]]
 ) -> None:
-    assert read_slices(written(tmp_path, "a.json", content), [1, 2])[0] == slices
+    assert read_slices(str(write(tmp_path / "a.json", content)), [1, 2])[0] == slices
 
 
 @pytest.mark.parametrize("limit", ["slice:*.AP=0.1", "slice:night.AP=0.1"])
 def test_a_slice_without_images_fails(coco: Files, detap: Run, tmp_path: Path, limit: str) -> None:
-    tags = written(tmp_path, "tags.json", '{"day": [1, 2], "night": []}')
+    tags = write(tmp_path / "tags.json", '{"day": [1, 2], "night": []}')
     call = [*coco.arguments, "--slices", tags]
     ended = detap(*call, "--fail-under", limit)
     assert ended.status == 1

@@ -19,6 +19,7 @@ from detap.io.limits import Limits
 from detap.io.paths import SourceFile
 from detap.tables.ranking import Gallery, Run
 from tests.cli.conftest import Run as Command
+from tests.formats.exports import write
 from tests.raised import raised
 from tests.ranking.cases import save
 
@@ -34,12 +35,6 @@ def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> str:
 def within(folder: Path, message: str) -> str:
     """Return a message with file names relative to a folder."""
     return message.replace(f"{folder}/", "")
-
-
-def written(folder: Path, name: str, text: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
 
 
 BIG = 2**53
@@ -170,18 +165,18 @@ BAD_JUDGMENTS: dict[str | bytes, str] = {
 
 @pytest.mark.parametrize("text", BAD_RUNS)
 def test_runs(text: str | bytes, tmp_path: Path) -> None:
-    files = written(tmp_path, "run", text), written(tmp_path, "qrels", QRELS)
+    files = write(tmp_path / "run", text), write(tmp_path / "qrels", QRELS)
     assert within(tmp_path, refused(read_run, *files)) == f"run: {BAD_RUNS[text]}"
 
 
 @pytest.mark.parametrize("text", BAD_JUDGMENTS)
 def test_judgments(text: str | bytes, tmp_path: Path) -> None:
-    files = written(tmp_path, "run", RUN), written(tmp_path, "qrels", text)
+    files = write(tmp_path / "run", RUN), write(tmp_path / "qrels", text)
     assert within(tmp_path, refused(read_run, *files)) == f"qrels: {BAD_JUDGMENTS[text]}"
 
 
 def test_invalid_files(tmp_path: Path) -> None:
-    qrels = written(tmp_path, "qrels", QRELS)
+    qrels = write(tmp_path / "qrels", QRELS)
     assert "none: no such file or directory" in refused(read_run, tmp_path / "none", qrels)
     assert "is a folder, expected a file" in refused(read_run, tmp_path, qrels)
     assert within(tmp_path, refused(read_run, qrels, qrels)) == (
@@ -190,22 +185,22 @@ def test_invalid_files(tmp_path: Path) -> None:
 
 
 def test_unusual_valid_input_is_noted(tmp_path: Path) -> None:
-    run = written(tmp_path, "run", RUN + "q2 Q0 a 1 1 x\nq1 Q0 c 3 0.1 x\n")
-    qrels = written(tmp_path, "qrels", QRELS + "q1 0 a 1\nq3 0 a 1\n")
+    run = write(tmp_path / "run", RUN + "q2 Q0 a 1 1 x\nq1 Q0 c 3 0.1 x\n")
+    qrels = write(tmp_path / "qrels", QRELS + "q1 0 a 1\nq3 0 a 1\n")
     table = read_run(run, qrels)
     assert [(note.code, note.count) for note in table.notes] == [
         ("repeated-judgment", 1),
         ("unjudged-query", 1),
         ("unjudged-item", 1),
     ]
-    empty = read_run(written(tmp_path, "empty", "[]"), qrels)
+    empty = read_run(write(tmp_path / "empty", "[]"), qrels)
     assert [note.code for note in empty.notes] == ["repeated-judgment", "empty-run"]
     assert not empty.present.any()
 
 
 def test_names_are_kept_exactly(tmp_path: Path) -> None:
-    run = written(tmp_path, "run", '[{"qid": 7, "doc_id": "007", "sim": 1}]')
-    qrels = written(tmp_path, "qrels", "query_id,docno,rel\n7,7,1\n")
+    run = write(tmp_path / "run", '[{"qid": 7, "doc_id": "007", "sim": 1}]')
+    qrels = write(tmp_path / "qrels", "query_id,docno,rel\n7,7,1\n")
     table = read_run(run, qrels)
     assert table.queries == ("7",)
     assert table.grade.tolist() == [0]  # "007" is not "7"
@@ -214,7 +209,7 @@ def test_names_are_kept_exactly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("qrels", ['[{"query": "q1", "item": "a"}]', "query,item\nq1,a\n"])
 def test_the_default_relevance_is_1(qrels: str, tmp_path: Path) -> None:
-    table = read_run(written(tmp_path, "run", RUN), written(tmp_path, "qrels", qrels))
+    table = read_run(write(tmp_path / "run", RUN), write(tmp_path / "qrels", qrels))
     assert table.grade.tolist() == [1, 0]
     assert table.judged.tolist() == [1]
 
@@ -387,7 +382,7 @@ def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([{"a": 1}], object)}))
     message = refused(read_npz_retrieval, tmp_path / "a.npz")
     assert "array 'query_labels': cannot be read: Object arrays cannot be loaded" in message
-    path = written(tmp_path, "b.npz", pickle.dumps(SCORES))
+    path = write(tmp_path / "b.npz", pickle.dumps(SCORES))
     assert "looks like a Python pickle, expected an .npz archive" in refused(
         read_npz_retrieval, path
     )
@@ -442,14 +437,14 @@ def test_arrays_of_other_types(kind: str, tmp_path: Path) -> None:
 
 def test_damaged_archives(tmp_path: Path) -> None:
     whole = archive(tmp_path / "a.npz", {"scores.npy": npy(SCORES["scores"])}).read_bytes()
-    cut = written(tmp_path, "cut.npz", whole[:200])
+    cut = write(tmp_path / "cut.npz", whole[:200])
     message = within(tmp_path, refused(read_npz_retrieval, cut))
     assert message.startswith("cut.npz: is a damaged archive: ")
     assert message.endswith("; write it again with numpy.savez")
     flipped = bytearray(whole)
     flipped[150] ^= 255
     assert "is a damaged archive: Bad CRC-32" in refused(
-        read_npz_retrieval, written(tmp_path, "bits.npz", bytes(flipped))
+        read_npz_retrieval, write(tmp_path / "bits.npz", bytes(flipped))
     )
     other = archive(tmp_path / "other.npz", {"x.npy": npy(np.zeros(1)), "readme.txt": b""})
     assert within(tmp_path, refused(read_npz_retrieval, other)) == (
@@ -459,7 +454,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     )
     nothing = archive(tmp_path / "nothing.npz", {"readme.txt": b""})
     assert refused(read_npz_retrieval, nothing).endswith("; it has nothing")
-    text = written(tmp_path, "text.npz", "hello")
+    text = write(tmp_path / "text.npz", "hello")
     assert within(tmp_path, refused(read_npz_retrieval, text)) == (
         "text.npz: unknown kind of file, expected an .npz archive; write it with numpy.savez"
     )
@@ -476,7 +471,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
 def test_an_encrypted_member(tmp_path: Path) -> None:
     data = bytearray(archive(tmp_path / "a.npz", {"scores.npy": b""}).read_bytes())
     data[data.index(b"PK\x01\x02") + 8] |= 1  # a flag in the central directory
-    path = written(tmp_path, "a.npz", bytes(data))
+    path = write(tmp_path / "a.npz", bytes(data))
     assert within(tmp_path, refused(read_npz_retrieval, path)) == (
         "a.npz: is a damaged archive: File 'scores.npy' is encrypted, password required for "
         "extraction; write it again with numpy.savez"
@@ -515,11 +510,11 @@ def test_separate_arrays(tmp_path: Path) -> None:
     np.save(paths[0], np.array([[3, 1]]))
     message = refused(read_arrays, *files, kind="codes")
     assert f"{paths[0]}: row 0, column 0: is 3, expected -1 or 1" in message
-    pickled = written(tmp_path, "x.npy", pickle.dumps(1))
+    pickled = write(tmp_path / "x.npy", pickle.dumps(1))
     assert within(tmp_path, refused(read_arrays, pickled, *files[1:])) == (
         "x.npy: looks like a Python pickle, expected an .npy array; write it with numpy.save"
     )
-    damaged = written(tmp_path, "y.npy", npy(np.zeros((2, 2)))[:-8])
+    damaged = write(tmp_path / "y.npy", npy(np.zeros((2, 2)))[:-8])
     message = within(tmp_path, refused(read_arrays, damaged, *files[1:]))
     assert message.startswith("y.npy: cannot be read: Failed to read all data for array. Expected")
 
@@ -581,7 +576,7 @@ BAD_SCORES = {
     ],
 )
 def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None:
-    files = written(tmp_path, "scores", scores), written(tmp_path, "labels", labels)
+    files = write(tmp_path / "scores", scores), write(tmp_path / "labels", labels)
     assert within(tmp_path, refused(read_samples, *files)) == message
 
 
