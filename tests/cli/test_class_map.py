@@ -176,6 +176,7 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
     assert messages["unknown-categories"] == (
         "categories not in the ground truth ('moped'); detections ignored"
     )
+    assert {note["code"]: note["count"] for note in record["notes"]}["unknown-categories"] == 1
 
 
 def test_results_with_class_names_as_ids(run: Run) -> None:

@@ -375,7 +375,9 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
 def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     columns["id"] = [5, 0, 7, None]
-    assert truth_of(tmp_path, columns).zero_id.tolist() == [False, True, False]
+    truth = truth_of(tmp_path, columns)
+    assert truth.zero_id.tolist() == [False, True, False]
+    assert {note.code: note.count for note in truth.notes}["annotation-id-zero"] == 1
 
 
 def test_single_precision_is_read_unchanged_and_noted(
@@ -515,6 +517,7 @@ def test_the_format_is_detected_by_the_first_bytes(
     [
         (b"", "is empty; write or download it again"),
         (b'[{"image_id": 1}]', "looks like JSON; expected a Parquet or Arrow file"),
+        (b'{"images": []}', "looks like JSON; expected a Parquet or Arrow file"),
         (b"version https://git-lfs.github.com/spec/v1\n", "looks like a Git LFS pointer"),
         (b"\x80\x04\x95", "looks like a Python pickle"),
         (b"FEA1" + bytes(30), "is a Feather version 1 file; write it as version 2"),

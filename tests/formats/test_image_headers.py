@@ -181,7 +181,10 @@ HINT = "; write `image,width,height` and one image per line"
         ),
         ("image,width,height\na,-1,2\n", "line 2: width is '-1', expected an integer above 0"),
         ("image,width,height\na,1_0,2\n", "line 2: width is '1_0', expected"),
-        ("image,width,height\na,0,2\n", "line 2: width is '0', expected"),
+        (
+            "image,width,height\na,0,2\n",
+            "line 2: width is '0', expected an integer above 0; write `image,width,height`",
+        ),
         ("image,width,height\n,1,2\n", "line 2: image is empty"),
         ("image,width,height\na,1,2\nx/a.jpg,2,1\n", "line 3: image 'x/a.jpg' has another size"),
         ("\x89PNG", "looks like an image"),

@@ -171,6 +171,10 @@ BAD = {
     "a key twice": ('{"file_name": "a", "file_name": "b", "objects": []}', "duplicate key"),
     "no name": ('{"objects": []}', "line 2: has neither image_id nor file_name; expected "),
     "the image again": (GOOD, 'line 2: duplicate image "good"; keep one line per image'),
+    "half a pair": (
+        '{"file_name": "\\ud800", "objects": []}',
+        "line 2: file_name has an unpaired surrogate",
+    ),
     "no objects": ('{"file_name": "a.jpg"}', "line 2: objects is missing"),
     "objects null": (json.dumps(image("a.jpg", None)), "line 2: objects is null; expected "),
     "a flat result": (
@@ -216,9 +220,10 @@ def test_errors_name_their_line(tmp_path: Path, name: str) -> None:
 
 
 def test_other_file_types_are_detected(tmp_path: Path) -> None:
-    assert refused(write(tmp_path / "a.jsonl", "<!DOCTYPE html><html>")) == [
-        "looks like an HTML page; the download failed: download the file itself"
-    ]
+    for text in ("<!DOCTYPE html><html>", "\ufeff<html>"):
+        assert refused(write(tmp_path / "a.jsonl", text)) == [
+            "looks like an HTML page; the download failed: download the file itself"
+        ]
     [problem] = refused(write(tmp_path / "b.jsonl"))
     assert problem.startswith("is empty; expected ")
     [bare] = refused(write(tmp_path / "c.jsonl", image("a.jpg", [])))

@@ -4,6 +4,7 @@ The forms hold the results of pycocotools' example, whose AP is its own.
 """
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,14 @@ def test_darknet_needs_sizes(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "dt.json", table)
     read = detap.read_detections(tmp_path / "dt.json", table, image_sizes=tmp_path / "s.csv")
     assert np.round(read.corners, 9).tolist() == [BOX]
+
+
+def test_a_nan_in_any_line(tmp_path: Path) -> None:
+    line = {"image": "a.jpg", "predictions": [ITEM]}
+    text = f"{json.dumps(line | {'time': math.nan})}\n{json.dumps(line | {'image': 'b.jpg'})}\n"
+    write(tmp_path, {"dt.jsonl": text})
+    with pytest.raises(InputError, match="contains NaN or Infinity"):
+        detap.read_detections(tmp_path / "dt.jsonl", truth(tmp_path))
 
 
 def in_lists(**changes: Any) -> tuple[str, Any]:

@@ -395,10 +395,12 @@ def test_the_key_of_another_dialect(tmp_path: Path) -> None:
     assert notes_of(as_is)["bad-boxes"][1] == 2
     half = jsonl(LINES[0], {"image": "b", "response": "[]"})
     assert notes_of(read(tmp_path, half, dialect="gemini"))["bad-boxes"][1] == 1
-    other = jsonl(
-        *(line | {"response": line["response"].replace("bbox_2d", "box")} for line in LINES)
-    )
-    assert message(tmp_path, other).endswith("but under box; try --dialect json --box-key box")
+    for key in ("bbox", "box"):
+        other = jsonl(
+            *(line | {"response": line["response"].replace("bbox_2d", key)} for line in LINES)
+        )
+        expected = f"but under {key}; try --dialect json --box-key {key}"
+        assert message(tmp_path, other).endswith(expected)
     # The remedy works; boxes are in pixels then.
     table = read(tmp_path, other, dialect="json", box_key="box", box_scale="1000")
     assert table.corners.tolist() == read(tmp_path).corners.tolist()

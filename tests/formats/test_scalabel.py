@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import detap
+from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
 from tests.formats.exports import CAT, DOG, Bad, changed, write
@@ -76,11 +77,14 @@ def test_a_file_for_each_image(tmp_path: Path) -> None:
     """BDD100K's former form."""
     for name, labels in (("a", [DOG_LABEL, CAT_LABEL]), ("b", [])):
         frames = [{"timestamp": 10000, "objects": labels}]
-        write(tmp_path / f"labels/{name}.json", {"name": name, "frames": frames})
+        content = {"name": name, "attributes": {"weather": f"{name} cloud"}, "frames": frames}
+        write(tmp_path / f"labels/{name}.json", content)
     assert detect_format(tmp_path / "labels").name == "scalabel"
     truth = detap.read_ground_truth(tmp_path / "labels")
     assert truth.images == ("a", "b")
     assert truth.corners.tolist() == [[*DOG], [*CAT]]
+    weather = FORMATS["scalabel"].image_attribute(truth, "weather")
+    assert weather == {"a": "a cloud", "b": "b cloud"}
 
 
 def test_converted_and_read_again(tmp_path: Path) -> None:
@@ -113,7 +117,8 @@ BAD = {
     "a list": Bad(changed(TRUTH, *AT, "box2d", to=[1, 2, 3, 4]), f"{FIRST}: is [1, 2, 3, 4]"),
     "scores": Bad(SCORED, f"{FIRST}: has a score (detections?)"),
     "two frames": Bad(
-        {"name": "a", "frames": [{"objects": []}, {"objects": []}]}, "has 2 frames under one name"
+        {"name": "a", "frames": [{"objects": []}, {"objects": []}]},
+        "has 2 frames under one name; expected one",
     ),
     "categories": Bad({"frames": TRUTH, "config": {"categories": 3}}, "categories is 3"),
     "another image": Bad(changed(SCORED, 0, "name", to="c.jpg"), "image 'c' is not in the", True),

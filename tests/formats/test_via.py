@@ -258,6 +258,12 @@ def test_other_shapes(name: str, tmp_path: Path) -> None:
     assert truth.corners[1].tolist() == [*CAT]
 
 
+def test_a_shape_in_part_of_a_video_is_skipped(tmp_path: Path) -> None:
+    truth = read(tmp_path, changed(VIA_3, "metadata", "1_y", "z", to=[0.5]))
+    assert len(truth) == 1
+    assert {note.code: note.count for note in truth.notes}["tags-skipped"] == 2
+
+
 def test_a_line_encloses_nothing(tmp_path: Path) -> None:
     truth = read(tmp_path, changed(VIA_3, "metadata", "1_y", "xy", to=[5, 1, 2, 3, 4]))
     assert len(truth) == 1

@@ -38,6 +38,13 @@ def test_widths_and_heights_are_short_decimals() -> None:
     assert to_xywh(*encode_boxes(np.array(boxes), "xywh"))[0].tolist() == boxes
 
 
+def test_a_small_box_far_away_has_too_many_lengths_to_try_all() -> None:
+    boxes = np.array([[1e15, 1e15, 0.9123456789012345, 0.8123456789012345]])
+    corners, area = encode_boxes(boxes, "xywh")
+    written, _ = to_xywh(corners, area)
+    assert encode_boxes(written, "xywh")[0].tolist() == corners.tolist()
+
+
 def test_classes_of_detections_alone_are_no_categories_of_coco(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["a"], boxes=[[1, 2, 3, 4]], ignore=[True])
     detections = Detections.from_arrays(
@@ -346,6 +353,16 @@ def test_tables_written_for_a_tool_are_read_back_equal(
     assert again.classes == truth.classes or target == "tfcsv"  # which lists none
     same(by_image(truth), by_image(again), ("image", "corners", "box_area", "area", *flags))
     same(by_image(detections), by_image(rows), ("image", "corners", "box_area", "score"))
+
+
+@pytest.mark.parametrize("target", ["datumaro", "supervisely", "tfcsv"])
+def test_sizes_of_images_are_read_back_equal(target: str, tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 4]])
+    truth = replace(truth, image_sizes=np.array([[60.0, 50.0]]))
+    detap.convert(tmp_path / "out", truth, to=target)
+    again = detap.read_ground_truth(tmp_path / "out" / FILES[target].format("annotations"))
+    assert again.image_sizes is not None
+    assert again.image_sizes.tolist() == [[60, 50]]
 
 
 @given(tables("xywh", flags=False))

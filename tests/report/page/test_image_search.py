@@ -106,6 +106,7 @@ LAYOUTS: dict[str, tuple[Make, str, str, str]] = {
     ),
     "LabelMe, Windows": (naming(small.labelme, "..\\pics\\{}.jpg"), "json", "", "pics"),
     "LabelMe, elsewhere": (naming(small.labelme, "C:\\me\\{}.jpg"), "json", "", "json"),
+    "LabelMe, images": (naming(small.labelme, "C:\\me\\{}.jpg"), "json", "", "images"),
     "Label Studio": (small.label_studio, "tasks.json", "", "images"),
     "TensorFlow CSV": (small.tfcsv, "gt.csv", "", "."),
     "CreateML": (small.createml, "train/gt.json", "", "train"),
