@@ -15,7 +15,7 @@ import pytest
 import detap
 import detap.io.limits
 from detap import Detections
-from detap.errors import InputError, OutputError
+from detap.errors import InputError, OutputError, UsageError
 
 BOXES = [[0, 0, 10, 10], [5, 5, 20, 25]]
 
@@ -147,3 +147,9 @@ def test_images_of_another_ground_truth_are_refused(saved: Path) -> None:
 def test_ground_truth_is_not_read(saved: Path) -> None:
     with pytest.raises(InputError, match=r"a\.npz: holds detections only"):
         detap.read_ground_truth(saved)
+
+
+def test_boxes_are_of_one_format(saved: Path) -> None:
+    truth = detap.GroundTruth.from_arrays(image=["a"], label=[7], boxes=BOXES[:1])
+    with pytest.raises(UsageError, match=r"--boxes is for .*; these are read as npz"):
+        detap.read_detections(saved, truth, boxes="xyxy")

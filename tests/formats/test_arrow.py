@@ -372,6 +372,12 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
         truth_of(tmp_path, columns)
 
 
+def test_an_id_is_an_integer_or_a_string(tmp_path: Path) -> None:
+    columns = truth_columns(TRUTH) | {"id": [5.0, 1.5, 7.0, None]}
+    with pytest.raises(InputError, match=r"id is 1\.5, expected an integer or a string"):
+        truth_of(tmp_path, columns)
+
+
 def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     columns["id"] = [5, 0, 7, None]

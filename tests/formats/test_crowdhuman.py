@@ -112,6 +112,10 @@ BAD = {
         lines({"ID": "a", "gtboxes": [{"tag": "person"}]}),
         "line 1: gtboxes[0]: fbox is missing",
     ),
+    "width 0": (
+        lines({"ID": "a", "width": 0, "height": 9, "gtboxes": []}),
+        "line 1: width is 0; write pixels",
+    ),
     "no ID": (lines({"gtboxes": []}), "line 1: image name is missing"),
 }
 
