@@ -145,12 +145,10 @@ class PreparedTables:
         truth, detections = self.ground_truth, self.detections
         if self.protocol.empty_images == "count" or self.protocol.matching != "by-score":
             return np.zeros(len(truth), np.bool_)
-        if self.protocol.class_agnostic:
-            return ~np.isin(truth.image, detections.image)
         width = np.int64(len(self.classes))
-        return ~np.isin(
-            truth.image * width + truth.label, detections.image * width + detections.label
-        )
+        of_any = self.protocol.class_agnostic
+        own, other = (t.image * width + (0 if of_any else t.label) for t in (truth, detections))
+        return ~np.isin(own, other)
 
     @cached_property
     def lowest_score(self) -> float | None:
@@ -287,10 +285,8 @@ class PreparedTables:
         scope: NDArray[np.integer[Any]] = self.detections.image
         if protocol.max_dets_scope == "class" and not protocol.class_agnostic:
             scope = scope * np.int64(len(self.classes)) + self.detections.label
-        if protocol.max_dets_order == "score":
-            rank = _rank_within(scope, self.detections.score)
-        else:
-            rank = _rank_within(scope, np.zeros(len(scope)))  # stable: in file order
+        by_score = protocol.max_dets_order == "score"  # else stable: in file order
+        rank = _rank_within(scope, self.detections.score if by_score else np.zeros(len(scope)))
         rank[self.not_scored] = UNLIMITED
         return rank
 

@@ -30,7 +30,6 @@ from detap.tables.notes import EXTRA_IMAGES
 
 Counts = NDArray[np.int64]
 
-_SCORE_MATCHING = "evaluate with another protocol for that"
 _IN_SIGNATURE = ("max_pixels", "min_pixels")
 """Reading options that are in the signature."""
 
@@ -374,7 +373,7 @@ within_max_dets : (K,) int64
         return counts
 
     def _match(self, area_iou_pairs: tuple[AreaIouPair, ...]) -> MatchTable:
-        self.protocol.require_score_matching(_SCORE_MATCHING)
+        self.protocol.require_score_matching("evaluate with another protocol for that")
         return self._run.match_table(area_iou_pairs)
 
     @cached_property

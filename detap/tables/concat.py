@@ -39,9 +39,6 @@ _MERGE_HINTS = {
 }
 """Hints for an image in two inputs, by table."""
 
-OF_ONE = frozenset({"images-without-file"})
-"""Codes of notes on one input that do not apply to several."""
-
 
 def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = False) -> GroundTruth:
     """Concatenate the ground truths of several inputs."""
@@ -123,7 +120,8 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
     return tuple(
         _joined_note(notes)
         for code, notes in by_code.items()
-        if code not in OF_ONE and (code != NO_DETECTIONS.code or len(notes) == len(tables))
+        if code != "images-without-file"  # of one input only
+        and (code != NO_DETECTIONS.code or len(notes) == len(tables))
     )
 
 
