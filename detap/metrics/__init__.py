@@ -15,7 +15,8 @@ from detap.metrics.best_threshold import AtLevel, MacroF
 from detap.metrics.froc import CPM, FROC, RECALL_AT_FPPI
 from detap.metrics.jaccard import JaccardIndex
 from detap.metrics.lrp import COMPONENTS, LocalizationRecallPrecision, OptimalLRP
-from detap.metrics.metric import Metric, MetricSpec
+from detap.metrics.metric import Metric as Metric
+from detap.metrics.metric import MetricSpec
 from detap.metrics.miss_rate import LogAverageMissRate, MissRateAtFppi
 from detap.metrics.threshold_grid import ThresholdGridAP
 from detap.protocols import Protocol
@@ -41,18 +42,6 @@ METRICS: list[Metric] = [
     JaccardIndex(),
 ]
 """All metrics, in the order in which reports list them after the primary one."""
-
-__all__ = [
-    "METRICS",
-    "Metric",
-    "after_matching",
-    "columns",
-    "metric_named",
-    "named",
-    "named_of_class",
-    "of_matched_iou",
-    "summary",
-]
 
 
 def summary(protocol: Protocol) -> tuple[MetricSpec, ...]:
