@@ -37,14 +37,21 @@ def ignored_by_condition(ground_truth: GroundTruth, protocol: Protocol) -> Flags
     boxes = _box_columns(ground_truth.corners, protocol) | {"area": ground_truth.area}
     flags = {name: ground_truth.marked(name) for name in ("crowd", "difficult", "ignore")}
     known = boxes | {name: flag.astype(np.float64) for name, flag in flags.items()}
-    extra = ground_truth.extra.items()
-    known |= {name: _filled(column, boxes.get(name)) for name, column in extra}
+    for name, values in ground_truth.extra.items():  # those of the box where the file has none
+        fills = name in boxes and values.dtype.kind != "U"
+        known[name] = np.where(np.isnan(values), boxes[name], values) if fills else values
 
     def column(name: str) -> Column:
         values = _known(known, name, "ignore_where", of_truth=True)
         missing = values == "" if values.dtype.kind == "U" else np.isnan(values)
         if missing.any():
-            _refuse_missing(ground_truth, name, missing)
+            row = int(missing.argmax())
+            image = ground_truth.images[ground_truth.image[row]]
+            class_name = ground_truth.classes[ground_truth.label[row]]
+            counts = f"{np.count_nonzero(missing)} of {len(ground_truth)}"
+            message = f"a ground truth of class {class_name!r} has no attribute {name!r}, as "
+            hint = "correct --ignore-where, or add the attribute"
+            raise InputError(Problem(ground_truth.path, f"image {image!r}", message + counts, hint))
         return values
 
     return _holds(protocol.ignore_where, column)
@@ -65,13 +72,6 @@ def _box_columns(corners: Floats, protocol: Protocol) -> dict[str, Column]:
     return columns | {"width": sides[:, 0], "height": sides[:, 1]}
 
 
-def _filled(column: Column, box: Column | None) -> Column:
-    """Return an attribute of the file, or that of the box where the file has none."""
-    if box is None or column.dtype.kind == "U":
-        return column
-    return np.where(np.isnan(column), box, column)
-
-
 def _known(known: dict[str, Column], name: str, field: str, *, of_truth: bool = False) -> Column:
     if name in known:
         return known[name]
@@ -83,17 +83,6 @@ def _known(known: dict[str, Column], name: str, field: str, *, of_truth: bool = 
         )
     rows = "the ground truth has" if of_truth else "detections have"
     raise UsageError(f"{field}: {rows} no attribute {name!r}; {hint}")
-
-
-def _refuse_missing(ground_truth: GroundTruth, name: str, missing: Flags) -> None:
-    row = int(missing.argmax())
-    image = ground_truth.images[ground_truth.image[row]]
-    class_name = ground_truth.classes[ground_truth.label[row]]
-    count = int(np.count_nonzero(missing))
-    message = f"a ground truth of class {class_name!r} has no attribute {name!r}, as {count} of "
-    message += f"{len(ground_truth)}"
-    hint = "correct --ignore-where, or add the attribute"
-    raise InputError(Problem(ground_truth.path, f"image {image!r}", message, hint))
 
 
 def _holds(text: str, column: Callable[[str], Column]) -> Flags:

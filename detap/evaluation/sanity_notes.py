@@ -104,23 +104,16 @@ def needed_mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, boo
     if not result.detections_count.any() or not len(result.ground_truth) or not len(defined):
         return None
     low_classes, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
-    check_format = mean < 2 * _LOW or _beyond_images(result)
+    counts = {
+        "ground-truth-beyond-image": len(result.ground_truth),
+        "detections-beyond-image": int(result.detections_count.sum()),
+    }
+    check_format = mean < 2 * _LOW or any(
+        _MANY * note.count >= counts.get(note.code, np.inf) for note in result.notes
+    )
     if not check_format and len(low_classes) < _FEWEST:
         return None
     return low_classes, mean, check_format
-
-
-def _beyond_images(result: Result) -> bool:
-    """Return True if one box in ten extends beyond its image, by the notes of readers."""
-    counts = {
-        "ground-truth": len(result.ground_truth),
-        "detections": int(result.detections_count.sum()),
-    }
-    return any(
-        note.code == f"{role}-beyond-image" and _MANY * note.count >= count
-        for role, count in counts.items()
-        for note in result.notes
-    )
 
 
 def duplicate_notes(result: Result) -> Iterator[Note]:
