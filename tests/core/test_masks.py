@@ -1,6 +1,5 @@
 """Run-length masks, compared bit for bit with pycocotools.mask and with bitmaps of the oracle."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,17 +108,6 @@ def test_polygons_are_rasterized_as_by_pycocotools_and_the_oracle(
     bitmap = rasterize(rings, h, w)
     assert (plain.decode(ours.tolist(), h, w) == bitmap).all()
     assert (area.tolist(), box.tolist()) == ([plain.area(bitmap)], [plain.bounding_box(bitmap)])
-
-
-@given(bitmaps)
-def test_bitmap_runs_areas_and_boxes_equal_the_oracle(maps: list[Bitmap]) -> None:
-    start, runs = _runs.encoded(np.array(maps).view(np.uint8))
-    expected = [plain.encode(one) for one in maps]
-    assert [runs[a:b].tolist() for a, b in pairwise(start)] == expected
-    sizes = np.full((len(maps), 2), maps[0].shape, np.int32)
-    areas, boxes = _runs.measured(sizes, start, runs)
-    assert areas.tolist() == [plain.area(one) for one in maps]
-    assert boxes.tolist() == [plain.bounding_box(one) for one in maps]
 
 
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
