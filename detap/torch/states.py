@@ -24,6 +24,7 @@ SHAPE_KEYS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
 """The key of each IoU type's shapes."""
 
 _MASKS = ("mask_sizes", "run_counts", "runs")
+_TABLES = {"preds": "detections", "target": "ground truth"}
 
 
 def shape_keys(side: str, iou_types: Sequence[str]) -> list[str]:
@@ -42,31 +43,27 @@ def columns_of(side: str, iou_types: Sequence[str]) -> list[str]:
 
 
 def check_items(side: str, items: Items, iou_types: Sequence[str]) -> None:
-    """Raise UsageError if items lack a tensor or boxes have an invalid shape."""
+    """Raise an error if items lack a tensor, or tensors differ in length or have a wrong shape."""
     score = ["scores"] if side == "preds" else []
     keys = [*shape_keys(side, iou_types), *score, "labels"]
     for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item.get(key), Tensor):
                 raise UsageError(f"{side} {index} has no tensor {key!r}; give {', '.join(keys)}")
-        _check_lengths(side, index, item, keys)
+        first, *others = keys + [key for key in ("area", "iscrowd") if key in item]
+        for key in others:
+            if len(item[key]) != len(item[first]):
+                one = {"boxes": "box", "masks": "mask"}.get(first, "row")
+                message = f"{len(item[first])} {first} and {len(item[key])} {key}"
+                problem = Problem(
+                    _TABLES[side], f"image {index}", message, f"give one for each {one}"
+                )
+                raise InputError(problem)
         boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
         if boxes.numel() and boxes.shape[1:] != (4,):
             raise UsageError(
                 f"{side} {index}: boxes has shape {tuple(boxes.shape)}; expected (n, 4)"
             )
-
-
-def _check_lengths(side: str, index: int, item: Mapping[str, Tensor], keys: Sequence[str]) -> None:
-    """Raise InputError if the tensors of an image differ in length."""
-    table = "detections" if side == "preds" else "ground truth"
-    first, *others = list(keys) + [key for key in ("area", "iscrowd") if key in item]
-    count = len(item[first])
-    for key in others:
-        if len(item[key]) != count:
-            one = {"boxes": "box", "masks": "mask"}.get(first, "row")
-            message = f"{count} {first} and {len(item[key])} {key}"
-            raise InputError(Problem(table, f"image {index}", message, f"give one for each {one}"))
 
 
 def batch_columns(
@@ -87,7 +84,13 @@ def batch_columns(
         columns["crowds"] = torch.cat([crowd.cpu() for crowd in crowds])
     for key in shape_keys(side, iou_types):
         if key == "masks":
-            columns |= _mask_columns("detections" if side == "preds" else "ground truth", items)
+            parts: list[Any] = [Masks.none()]
+            for index, item in enumerate(items):
+                reader = Columns(_TABLES[side], f"image {index}")
+                parts.append(READERS["masks"](reader, item["masks"], None))
+            masks = Masks.joined(parts)
+            arrays = masks.sizes, np.diff(masks.run_start), masks.runs.astype(np.int64)
+            columns |= zip(_MASKS, map(torch.tensor, arrays), strict=True)
         elif key == "boxes":
             boxes = torch.cat([item["boxes"].reshape(-1, 4) for item in items])
             columns["boxes"] = _as_xywh(boxes, box_format)
@@ -106,17 +109,6 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
     if box_format == "cxcywh":
         first, second = first - 0.5 * second, first + 0.5 * second
     return torch.cat([first, second - first], 1)
-
-
-def _mask_columns(table: str, items: Items) -> dict[str, Tensor]:
-    """Return masks as run lengths; `table` is the name in error messages."""
-    parts: list[Any] = [Masks.none()]
-    for index, item in enumerate(items):
-        columns = Columns(table, f"image {index}")
-        parts.append(READERS["masks"](columns, item["masks"], None))
-    masks = Masks.joined(parts)
-    counts, runs = np.diff(masks.run_start), masks.runs.astype(np.int64)
-    return dict(zip(_MASKS, map(torch.tensor, (masks.sizes, counts, runs)), strict=True))
 
 
 def shapes_of(columns: Arrays, iou_type: str) -> list[Any]:
