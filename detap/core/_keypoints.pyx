@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Object keypoint similarity (OKS), compiled but for exp. See keypoints.py."""
 
 from libc.math cimport exp

@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Nearest ground truths of detections in all classes, compiled. See nearest.py."""
 
 from libc.stdint cimport int32_t, uint8_t

@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Ranking of galleries, compiled. See ranking.py.
 
 A gallery of a million items is never sorted: the ranks of the relevant items are counted, or the

@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """Weighted counts and AP of many resamples at once. See resampling.py.
 
 A resample is a weight per image: how often it was drawn. Matches do not change, only their weights.
