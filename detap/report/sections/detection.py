@@ -1,6 +1,7 @@
 """The report of a detector: metrics, class table and notes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from detap import metrics
@@ -12,7 +13,6 @@ from detap.protocols import Protocol
 from detap.report.fields import ClassId, Count, Object, field, list_of
 from detap.report.model import Block, Cell, Column, PageSource, Report, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, names_of_classes, with_totals
-from detap.report.sections import unscored
 from detap.report.sections.selection import selection_blocks
 
 Points = Object(
@@ -80,9 +80,18 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=table,
         notes=(*result.notes, *notes),
-        blocks=(*_metric_details(result), *unscored.blocks(result), *blocks),
+        blocks=(*_metric_details(result), *_missing_score_blocks(result), *blocks),
         page_source=PageSource(result),
     )
+
+
+def _missing_score_blocks(result: Result) -> Iterable[Block]:
+    """Return the blocks of detections without scores, with made-up ones, or of answers."""
+    if result.protocol.scores == "given" and result.detections.responses is None:
+        return ()
+    section: Any = import_module("detap.report.sections.unscored")  # start-up time
+    blocks: Iterable[Block] = section.blocks(result)
+    return blocks
 
 
 def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
