@@ -36,11 +36,18 @@ def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
 def block_of(result: Confusion) -> Block:
     """Return the matrix and the largest confusions."""
     least = at_score(result.score_threshold)
+    ground_truths = result.matrix.sum(axis=1)
+    lines = [
+        f"{escape(result.classes[pair.ground_truth])} predicted as "
+        f"{escape(result.classes[pair.prediction])}: "
+        f"{pair.pairs} of {ground_truths[pair.ground_truth]}"
+        for pair in result.largest(MOST_PAIRS)
+    ]
     return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
         DATA(result),
-        tuple(_lines(result)),
+        tuple(lines or ["No misclassifications"]),
         _table(result),
     )
 
@@ -65,19 +72,6 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         "truth_step": step[candidates.matched_by],
     }
     return {"confusion": packed(columns)}
-
-
-def _lines(result: Confusion) -> list[str]:
-    ground_truths = result.matrix.sum(axis=1)
-    pairs = result.largest(MOST_PAIRS)
-    if not pairs:
-        return ["No misclassifications"]
-    return [
-        f"{escape(result.classes[pair.ground_truth])} predicted as "
-        f"{escape(result.classes[pair.prediction])}: "
-        f"{pair.pairs} of {ground_truths[pair.ground_truth]}"
-        for pair in pairs
-    ]
 
 
 def _table(result: Confusion) -> Table:
