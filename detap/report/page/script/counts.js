@@ -8,15 +8,12 @@ const hasScores = Boolean(analysis?.errors);  // otherwise one step has all dete
 // classes. Outcome 0 is a true positive, then come the error types.
 function countsOf(added) {
   const byClass = added.map((outcomes) => outcomes.map((text) => {
-    const out = new Int32Array(steps), changes = text.split(",");
-    for (let n = 0, sum = 0; n < steps; n++) out[n] = sum += Number(changes[n] ?? 0);
-    return out;
+    const changes = text.split(",");
+    let sum = 0;
+    return Int32Array.from({ length: steps }, (_, n) => sum += Number(changes[n] ?? 0));
   }));
-  const total = [0, ...ERROR_TYPES].map((_, outcome) => {
-    const out = new Int32Array(steps);
-    for (const outcomes of byClass) for (let n = 0; n < steps; n++) out[n] += outcomes[outcome][n];
-    return out;
-  });
+  const total = [0, ...ERROR_TYPES].map((_, outcome) => Int32Array.from({ length: steps },
+    (_, n) => byClass.reduce((sum, outcomes) => sum + outcomes[outcome][n], 0)));
   return { byClass, total };
 }
 const counts = op && countsOf(op.added);
@@ -27,8 +24,7 @@ const truthsOf = (k) => k < 0 ? analysis.truths.reduce((a, b) => a + b, 0) : ana
 function point(k, step, { byClass, total } = counts) {
   const outcomes = k < 0 ? total : byClass[k];
   const right = step < 0 ? 0 : outcomes[0][step];
-  let wrong = 0;
-  if (step >= 0) for (let kind = 1; kind < 6; kind++) wrong += outcomes[kind][step];
+  const wrong = step < 0 ? 0 : outcomes.slice(1).reduce((sum, of) => sum + of[step], 0);
   const lost = truthsOf(k) - right;
   return {
     right, wrong, lost, precision: ratio(right, right + wrong), recall: ratio(right, right + lost),
@@ -44,12 +40,7 @@ function stepNow() {
   if (!steps) return -1;
   if (state.score === "") return firstStep;
   const requested = Number(state.score);
-  let low = -1, high = steps - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (op.scores[middle] >= requested) low = middle; else high = middle - 1;
-  }
-  return Math.max(low, 0);
+  return Math.max(op.scores.findLastIndex((score) => score >= requested), 0);
 }
 const scoreNow = () => steps ? op.scores[stepNow()] : null;
 const atScore = (before) => hasScores ? `${before}score >= ${scoreText(scoreNow())}` : "";

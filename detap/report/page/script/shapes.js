@@ -102,7 +102,6 @@ function edges(runs, height) {
 }
 
 function sums(counts) {
-  const out = new Int32Array(counts.length + 1);
-  for (let n = 0; n < counts.length; n++) out[n + 1] = out[n] + counts[n];
-  return out;
+  let sum = 0;
+  return Int32Array.from([0, ...counts], (count) => sum += count);
 }
