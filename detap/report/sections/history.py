@@ -1,6 +1,6 @@
 """Runs over time: a table for each series that can be compared within itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isnan
 from typing import Any, Literal
 
@@ -102,15 +102,7 @@ def _table(series: Series) -> Table:
     ]
     if len(versions) > 1:
         columns.append(Column("detap_version", "detap", "detap", "text", 1))
-    return Table(tuple(columns), tuple(_rows(series)))
-
-
-def _metric_column(name: str, series: Series, priority: int) -> Column:
-    kind: Kind = "count" if name in series.counts else "fraction"
-    return Column(name, name, name, kind, priority)
-
-
-def _rows(series: Series) -> Iterator[dict[str, Cell]]:
+    rows = []
     for run, change in zip(series.runs, series.changes, strict=True):
         gates = run.record.get("gates")
         row: dict[str, Cell] = {
@@ -119,7 +111,13 @@ def _rows(series: Series) -> Iterator[dict[str, Cell]]:
             "detap_version": run.version,
             "change": change,
         }
-        for name in series.runs[-1].metrics:
+        for name in (first, *others):
             value = run.metrics[name]
             row[name] = int(value) if name in series.counts and not isnan(value) else value
-        yield row
+        rows.append(row)
+    return Table(tuple(columns), tuple(rows))
+
+
+def _metric_column(name: str, series: Series, priority: int) -> Column:
+    kind: Kind = "count" if name in series.counts else "fraction"
+    return Column(name, name, name, kind, priority)

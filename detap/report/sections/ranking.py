@@ -128,13 +128,6 @@ def retrieval_report(
     objectives: Objectives | None = None,
 ) -> Report:
     """Return the report of a retrieval."""
-    definitions = {metric.name: metric.title for metric in result.metrics}
-    blocks = (_curve_block(result), *_objective_blocks(objectives))
-    table = _query_table(result, objectives)
-    return _report(result, inputs, definitions, table, blocks)
-
-
-def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Table:
     values: dict[str, Any] = {"name": result.queries, **result.values}
     if objectives is not None:
         values |= {f"{key}_loss": column for key, column in objectives.losses.items()}
@@ -150,7 +143,10 @@ def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Tabl
         *columns_of("count", "ranked", priority=1),
     )
     means = {metric.key: result.summary[metric.name] for metric in result.metrics}
-    return with_totals(columns, rows_of(values), "mean / sum", means)
+    table = with_totals(columns, rows_of(values), "mean / sum", means)
+    definitions = {metric.name: metric.title for metric in result.metrics}
+    blocks = (_curve_block(result), *_objective_blocks(objectives))
+    return _report(result, inputs, definitions, table, blocks)
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
