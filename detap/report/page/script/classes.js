@@ -68,25 +68,19 @@ function updateClasses(changed) {
   for (const box of $("columns-list").querySelectorAll("input")) box.checked = columns.some((column) => column.key === box.value);
   liveCells = [];
   order = sortedClasses();
-  const rows = order.map((k) => make("tr", { class: classes[k] === state.class ? "chosen" : null },
-    make("th", { scope: "row" }, classButton(k)),
-    ...columns.map((column) => {
-      const node = cell(shown(column, column.of(k)), column === AT_SCORE[0] ? "first" : null);
-      if (column.live) liveCells.push([node, column, k]);
-      return node;
-    })));
-  const foot = columns.map((column) => {
-    const index = BASE.indexOf(column);
-    if (index >= 0) return cell(shown(column, model.table.totals[index]));
-    const node = cell(shown(column, column.of(-1)), column === AT_SCORE[0] ? "first" : null);
-    liveCells.push([node, column, -1]);
+  const cellsOf = (k) => columns.map((column) => {  // -1: all
+    const value = k < 0 && !column.live ? model.table.totals[BASE.indexOf(column)] : column.of(k);
+    const node = cell(shown(column, value), column === AT_SCORE[0] ? "first" : null);
+    if (column.live) liveCells.push([node, column, k]);
     return node;
   });
+  const rows = order.map((k) => make("tr", { class: classes[k] === state.class ? "chosen" : null },
+    make("th", { scope: "row" }, classButton(k)), ...cellsOf(k)));
   keepFocus("classes-table", () => $("classes-table").replaceChildren(
     head(sortHeading("name", "class", "name"), ...columns.map((column) =>
       sortHeading(column.key, column.title, column === AT_SCORE[0] ? "first" : null))),
     make("tbody", {}, ...rows),
-    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, model.table.totalsName), ...foot))));
+    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, model.table.totalsName), ...cellsOf(-1)))));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   $("classes-count").textContent = order.length === K ? `${integer(K)} ${K === 1 ? "class" : "classes"}`
     : `${integer(order.length)} of ${integer(K)} classes`;

@@ -35,14 +35,10 @@ function misclassifiedAt(step) {
 
 // All cells at a step: the last row is the background, the last column the ground truths without a detection.
 function confusionAt(step) {
-  const wrong = misclassifiedAt(step), missed = [], background = [], right = [];
-  for (let k = 0; k < K; k++) {
-    const at = point(k, step);
-    right[k] = at.right; missed[k] = at.lost; background[k] = at.wrong;
-  }
-  for (const [row, column, n] of wrong) { if (row < K) missed[row] -= n; if (column < K) background[column] -= n; }
-  const cells = wrong.filter(([row, column]) => row < K && column < K);
-  for (let k = 0; k < K; k++) cells.push([k, k, right[k]], [k, K, missed[k]], [K, k, background[k]]);
+  const confused = misclassifiedAt(step), points = classes.map((_, k) => point(k, step));
+  for (const [row, column, n] of confused) { if (row < K) points[row].lost -= n; if (column < K) points[column].wrong -= n; }
+  const cells = confused.filter(([row, column]) => row < K && column < K);
+  points.forEach(({ right, lost, wrong }, k) => cells.push([k, k, right], [k, K, lost], [K, k, wrong]));
   return cells.filter(([, , n]) => n);
 }
 
