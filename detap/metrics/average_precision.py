@@ -55,7 +55,8 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             means: Floats = result.average_precision[0, :, spec.area].copy()
             labels = np.flatnonzero(~np.isnan(means))
-            for part in np.array_split(labels, len(labels) // 1000 + 1):  # for less memory
+            for first in range(0, len(labels), 1000):  # for less memory
+                part = labels[first : first + 1000]
                 precision = result._interpolated.at(spec.area, spec.thresholds, part)
                 # The values of a class are contiguous, as in mean_over_thresholds.
                 means[part] = np.concatenate(precision, axis=1).mean(axis=1)

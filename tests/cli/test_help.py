@@ -55,6 +55,16 @@ def test_help_all_has_what_the_first_screen_omits(name: str, command: Command) -
     assert set(command.first) <= names
 
 
+def test_an_environment_variable_sets_options_of_one_name() -> None:
+    variables: dict[str, str] = {}
+    for _, command in COMMANDS:
+        for parameter in command.params:
+            if isinstance(parameter.envvar, str):
+                assert parameter.opts[-1] == variables.setdefault(
+                    parameter.envvar, parameter.opts[-1]
+                )
+
+
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
 def test_examples_are_valid_command_lines(name: str, command: Command) -> None:
     for line in command.examples.values():

@@ -69,6 +69,14 @@ def test_recall_of_all_ground_truths() -> None:
     assert result.ground_truths.tolist() == [2, 1]
 
 
+def test_matching_by_iou_has_recall_and_no_precision() -> None:
+    result = scored(
+        "coco|class-agnostic:yes|matching:by-iou", [("a", "x", BOX)], [("a", "y", BOX, 0.9)]
+    )
+    assert np.isnan(result.by_class["AP"]).all()
+    assert result.summary["AR100"] == 1
+
+
 def test_classes_weighted_by_images() -> None:
     truths: Rows = [("a", "x", BOX), ("a", "x", OTHER), ("b", "x", BOX), ("c", "y", BOX)]
     detected = [("a", "x", BOX, 0.9), ("a", "x", OTHER, 0.9), ("b", "x", BOX, 0.9)]

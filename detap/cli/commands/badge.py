@@ -57,6 +57,7 @@ _badge = partial(option, group="Badge")
     "--output",
     "badge_path",
     value_kind="path",
+    envvar="DETAP_BADGE_OUTPUT",
     default=STDOUT,
     metavar="PATH",
     help="Write the badge here; - is stdout. [default: -]",

@@ -38,6 +38,7 @@ from detap.formats.convert import check_new, convert
     "--output",
     "target",
     group="Output",
+    envvar="DETAP_CONVERT_OUTPUT",
     required=True,
     metavar="PATH",
     help="New folder; for COCO also a new .json file, of the detections if both are given.",

@@ -67,6 +67,7 @@ _page = partial(option, group="Page")
     "--images",
     "pictures",
     settable=False,
+    envvar="DETAP_REPORT_IMAGES",
     metavar="DIR",
     help="Folder of the images to show, or none. By default the first of ., images, .., "
     "../images (from the annotations; VOC, YOLO and others: as usual there) and folders in "
@@ -78,6 +79,7 @@ _page = partial(option, group="Page")
     "--output",
     "page",
     settable=False,
+    envvar="DETAP_REPORT_OUTPUT",
     default="report.html",
     metavar="PATH",
     help="Write the page here; - is stdout. [default: report.html]",
