@@ -53,7 +53,7 @@ class AveragePrecision(Accumulated):
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
-            means: Floats = result.average_precision[0, :, spec.area].copy()
+            means = result.average_precision[0, :, spec.area].copy()
             labels = np.flatnonzero(~np.isnan(means))
             for first in range(0, len(labels), 1000):  # for less memory
                 part = labels[first : first + 1000]
@@ -75,7 +75,7 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return float(result._interpolated.mean(spec.area, spec.thresholds, labels))
+            return result._interpolated.mean(spec.area, spec.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:

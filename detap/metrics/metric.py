@@ -1,5 +1,6 @@
 """The interface of metrics, and common code of AP and AR."""
 
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.curves import mean_of_defined
-from detap.core.jaccard import Counts
+from detap.core.interpolated import Interpolated
+from detap.core.jaccard import Counts, JaccardCounts
+from detap.core.match_table import MatchTable
 from detap.core.resampling import (
     ResampledMetric,
     Weights,
@@ -24,8 +27,56 @@ Details = Sequence[Mapping[str, Any]]
 """The details of the value of each class."""
 
 
-MatchedResult = Any
-""":class:`detap.Result`, which is defined in a package above."""
+class MatchedResult(typing.Protocol):
+    """The part of :class:`detap.Result` that metrics read."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol."""
+
+    @property
+    def images(self) -> Sequence[Any]:
+        """The images."""
+
+    @property
+    def ground_truths(self) -> Counts:
+        """The number of ground truths of each class."""
+
+    @property
+    def true_positives(self) -> Counts:
+        """The number of true positives of each class."""
+
+    @property
+    def average_precision(self) -> Floats:
+        """AP, (T, K, A)."""
+
+    @property
+    def recall(self) -> Floats:
+        """Recall, (T, K, A, M)."""
+
+    @property
+    def _images_by_class(self) -> Counts:
+        """The number of images with counted ground truths of each class."""
+
+    @property
+    def _interpolated(self) -> Interpolated:
+        """Interpolated precision."""
+
+    @property
+    def match_table(self) -> MatchTable:
+        """The match result of each detection."""
+
+    def matched_iou(self, metric: "MetricSpec") -> Floats:
+        """Return the IoU of each true positive."""
+
+    def jaccard_counts(self, metric: "MetricSpec") -> JaccardCounts:
+        """Return the counts of Jaccard indices."""
+
+    def class_values(self, metric: "MetricSpec") -> Floats:
+        """Return a metric of each class."""
+
+    def in_group(self, group: str) -> Flags:
+        """Return True for the classes of a group."""
 
 
 class Metric:
