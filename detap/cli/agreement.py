@@ -20,7 +20,7 @@ from detap.report.inputs import describe
 from detap.report.sections.agreement import agreement_report
 from detap.report.sections.gates import gate_blocks
 
-_GROUPS = ("Input", "Limits of input", "Output", "General")
+_GROUPS = ("Input", "Limits of input", "Output", "General", "Settings")
 """Help groups of options that apply."""
 
 _APPLY = frozenset({"agreement", "fail_under", "iou_thresholds", "top"})

@@ -207,6 +207,13 @@ def test_an_empty_side(detap: Run, pair: tuple[Path, Path], tmp_path: Path) -> N
     assert figures(detap("compare", "--agreement", empty, empty)) == [DASH] * 4
 
 
+def test_settings_files_are_chosen(detap: Run, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "detap.toml").write_text('output-format = "csv"')
+    both = ("compare", "--agreement", *pair)
+    assert detap(*both, "--isolated").out.startswith("Agreement")
+    assert detap(*both, "--config", tmp_path / "detap.toml").out.startswith("name,F1,")
+
+
 def test_a_text_format(detap: Run, pair: tuple[Path, Path], tmp_path: Path) -> None:
     assert detap("convert", pair[0], "--to", "yolo", "-o", tmp_path / "yolo").status == 0
     ended = detap("compare", "--agreement", *[tmp_path / "yolo"] * 2, "--image-size", "100x100")
