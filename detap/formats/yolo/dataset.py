@@ -157,7 +157,12 @@ class DataSet:
         if split not in data.splits:
             message = f"no `{split}:` (available: {', '.join(data.splits)})"
             files.refuse(data.file, message, "use another --split, or add its images")
-        base = _base_folder(data)
+        own_folder = os.path.dirname(data.file) or "."
+        bases = (os.path.join(own_folder, data.path), data.path or own_folder)
+        base = next((base for base in bases if "\0" not in base and os.path.isdir(base)), None)
+        if base is None:
+            hint = "correct it, or remove it to use the folder of this file"
+            files.refuse(data.file, f"path: {quote(data.path)} is not a folder", hint)
         for entry in data.splits[split]:
             # Paths in Roboflow's files have one "../" too many.
             variants = [entry, entry.removeprefix("../"), entry.removeprefix(PREFIX)]
@@ -310,16 +315,6 @@ def _entries(path: str) -> tuple[dict[str, None], list[str]]:
     return dict.fromkeys(sorted({entry.name for entry in entries}.difference(folders))), folders
 
 
-def _base_folder(data: ClassNames) -> str:
-    folder = os.path.dirname(data.file) or "."
-    for base in (os.path.join(folder, data.path), data.path or folder):
-        if "\0" not in base and os.path.isdir(base):
-            return base
-    message = f"path: {quote(data.path)} is not a folder"
-    hint = "correct it, or remove it to use the folder of this file"
-    return files.refuse(data.file, message, hint)
-
-
 def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
     message = f"folder {os.path.abspath(images)} {reason}"
     files.refuse(data.file, message, "use the folder of the images, or a list of them")
@@ -367,13 +362,12 @@ def resolve_data_yaml(path: str) -> str:
 def labels_folder(path: str) -> str:
     """Return the folder with text files: the path, or its sub-folder ``labels``."""
     below = os.path.join(path, "labels")
-    return below if os.path.isdir(below) and not _has_labels(path) else path
-
-
-def _has_labels(folder: str) -> bool:
+    if not os.path.isdir(below):
+        return path
     with suppress(OSError):  # the reader reports it
-        return any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(folder))
-    return False
+        if any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(path)):
+            return path
+    return below
 
 
 def label_folder_of(folder: str, images: str = "images", labels: str = "labels") -> str:

@@ -266,19 +266,6 @@ def _predictions_folder(path: str) -> Folder:
     return folder
 
 
-def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes named in files, unchecked."""
-    folder = _predictions_folder(os.fspath(path))
-    names_file = options.get("dt_class_names") or options.get("class_names")
-    classes = set(ClassNames.read(names_file, Problems(1), limits).names)
-    for name in NAME_LISTS:
-        classes = classes or set(read_if_valid(os.path.join(folder.path, name), limits).names)
-    if not classes:
-        words = {class_number(word) for words in first_words(folder, limits) for word in words}
-        classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}
-    return empty_ground_truth(folder.members, classes)
-
-
 class Yolo(Format):
     """Text files of boxes in fractions of the image, with a `data.yaml`."""
 
@@ -289,7 +276,18 @@ class Yolo(Format):
 
     read_truth_file = staticmethod(read_ground_truth)
     read_detections_file = staticmethod(read_detections)
-    placeholder = staticmethod(placeholder_ground_truth)
+
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and classes named in files, unchecked."""
+        folder = _predictions_folder(os.fspath(path))
+        names_file = options.get("dt_class_names") or options.get("class_names")
+        classes = set(ClassNames.read(names_file, Problems(1), limits).names)
+        for name in NAME_LISTS:
+            classes = classes or set(read_if_valid(os.path.join(folder.path, name), limits).names)
+        if not classes:
+            words = {class_number(word) for words in first_words(folder, limits) for word in words}
+            classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}
+        return empty_ground_truth(folder.members, classes)
 
     def fits(self, path: str) -> bool:
         """Return True for a `data.yaml`, ``obj.data``, its folder, or a class and fractions."""

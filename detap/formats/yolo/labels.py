@@ -13,7 +13,7 @@ from detap.checks.tables import pair_key, repeats
 from detap.core.masks import pixel_counts
 from detap.core.overlap import paired_overlaps
 from detap.core.polygons import box_polygons, is_self_intersecting
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Note, Problem, Severity, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.objects import Objects
 from detap.formats.text.class_names import ClassNames
@@ -102,7 +102,9 @@ class LabelReader(FolderReader):
         rows, form = self.rows, self.form
         # Polygons without confidence may end at the border of their image, not with a track id.
         for is_whole_last in (rows.flag, np.zeros_like(rows.flag)):
-            track, confidence = _ends(rows, is_whole_last, form)
+            kind = 2 * rows.counts + is_whole_last
+            ends = [form.ends(k // 2, k % 2 == 1) for k in range(kind.max(initial=0) + 1)]
+            track, confidence = np.array(ends, np.bool_)[kind].T
             self.rows = rows.without_last(track)
             if not self.predicted:
                 self._refuse_keypoints()
@@ -124,8 +126,9 @@ class LabelReader(FolderReader):
         """Take the last number off the rows of a mask (N,): a confidence, or all are track ids."""
         last = self.rows.last
         self.rows = self.rows.without_last(confidence)
-        if _are_track_ids(last[confidence]):
-            # Boxes of an image in which nothing is tracked have no id.
+        values = last[confidence]
+        if (values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all():
+            # Track ids; boxes of an image in which nothing is tracked have none.
             self.tracks += int(np.count_nonzero(confidence))
             return
         check_scores(np.where(confidence, 0.0, np.nan), self.location)
@@ -150,7 +153,12 @@ class LabelReader(FolderReader):
             are_corners = bool(self.polygon.any() and (rows.counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
         if self.masks:
-            self._check_outlines()
+            boxes = ~self.polygon  # a prediction of two points is a contour
+            if len(boxes) and (boxes.all() or (boxes.any() and not self.predicted)):
+                shape = "keypoints" if form.keypoints else "boxes"
+                message = f"masks need polygons, but rows are {shape}"
+                hint = "use polygons (`class x1 y1 x2 y2 x3 y3 ...`), or pass --iou-type bbox"
+                raise InputError(Problem(*self.location(int(np.argmax(boxes))), message, hint))
             self.polygon = np.ones(len(rows), np.bool_)
         self.values = _padded(rows, len(BOX))
         if self.polygon.any():
@@ -190,15 +198,6 @@ class LabelReader(FolderReader):
             "polygons pass --task segment"
         )
         raise InputError(Problem(*self.location(0), message, hint))
-
-    def _check_outlines(self) -> None:
-        """Raise InputError if rows are boxes; a prediction of two points is a contour."""
-        boxes = ~self.polygon
-        if len(boxes) and (boxes.all() or (boxes.any() and not self.predicted)):
-            shape = "keypoints" if self.form.keypoints else "boxes"
-            hint = "use polygons (`class x1 y1 x2 y2 x3 y3 ...`), or pass --iou-type bbox"
-            location = self.location(int(np.argmax(boxes)))
-            raise InputError(Problem(*location, f"masks need polygons, but rows are {shape}", hint))
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and line of a row in tables."""
@@ -315,8 +314,9 @@ class LabelReader(FolderReader):
         bounded = bounding or not (self.form.counts or self.oriented or self.masks)
         oriented = self.corners is not None and self.task is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
-        without_scores = self.predicted and self.score is None
-        if without_scores:
+        severity: Severity = "info"
+        if self.predicted and self.score is None:
+            severity = "warning"
             tracks = (
                 f"the last column of the {title} is a track id, not a confidence: no AP; for AP, "
                 f"{SAVE_CONF}"
@@ -329,12 +329,7 @@ class LabelReader(FolderReader):
             *notes,
             Note("keypoints-left-out", ignored, rows * left_out, severity="info"),
             Note(code, drawn, rows * bool(self.drawn), severity="info"),
-            Note(
-                "track-ids",
-                tracks,
-                self.tracks,
-                severity="warning" if without_scores else "info",
-            ),
+            Note("track-ids", tracks, self.tracks, severity=severity),
             Note("oriented-boxes", corners, polygons if oriented else 0, severity="info"),
             Note(POLYGONS_BOUNDED, bounds, polygons if bounded else 0, severity="info"),
         )
@@ -351,19 +346,6 @@ def _rectangles(pixels: Floats) -> Flags:
     straight = (dot <= _DEGREE * long) | (short <= 1)
     rectangles: Flags = (sums <= _SUMS) & straight
     return rectangles
-
-
-def _are_track_ids(values: Floats) -> bool:
-    """Return True for whole numbers from 1: Ultralytics' track ids; a confidence is at most 1."""
-    return bool((values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all())
-
-
-def _ends(rows: Rows, is_whole_last: Flags, form: YoloForm) -> tuple[Flags, Flags]:
-    """Return masks of the rows that end with a track id, and of those with a confidence."""
-    kind = 2 * rows.counts + is_whole_last
-    ends = [form.ends(k // 2, k % 2 == 1) for k in range(kind.max(initial=0) + 1)]
-    track, confidence = np.array(ends, np.bool_)[kind].T
-    return track, confidence
 
 
 def _padded(rows: Rows, width: int) -> Floats:

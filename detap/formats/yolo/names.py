@@ -44,27 +44,21 @@ def read_obj_data(file: str, limits: Limits) -> ClassNames:
     if "names" not in values:
         refuse(file, "has no `names =`", "add the file with one class name per line")
     folder = os.path.dirname(file) or "."
-    path = _existing(folder, values["names"])
+    given = values["names"]
+    paths = [os.path.join(folder, name) for name in (given, given.removeprefix(PREFIX))]
+    path = paths[0] if "\0" in given else next(filter(os.path.exists, paths), paths[0])
     # Otherwise any file of the machine could be shown as names.
     if os.path.relpath(path, folder).startswith(os.pardir):
-        refuse(file, f"names = {quote(values['names'])} is outside its folder", "move it")
+        refuse(file, f"names = {quote(given)} is outside its folder", "move it")
     names = ClassNames.load(path, limits)
     count = values.get("classes")
     if count is not None and (not is_whole(count) or int(count[:9]) != len(names.names)):
         message = f"classes is {quote(count)}, but {names.file} has {len(names.names)} names"
         refuse(file, message, "correct one of them")
-    splits: dict[str, tuple[str, ...]] = {
-        key: (value,) for key, value in values.items() if key not in _OTHER_KEYS
-    }
+    splits = {key: (value,) for key, value in values.items() if key not in _OTHER_KEYS}
     if not splits:
         refuse(file, "no list of images", "add one, such as `train = train.txt`")
     return ClassNames(file, names.names, splits=splits)
-
-
-def _existing(folder: str, path: str) -> str:
-    """Return a path relative to a folder, without :data:`PREFIX` if nothing has it."""
-    paths = [os.path.join(folder, p) for p in (path, path.removeprefix(PREFIX))]
-    return paths[0] if "\0" in path else next(filter(os.path.exists, paths), paths[0])
 
 
 def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:

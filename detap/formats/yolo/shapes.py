@@ -196,8 +196,10 @@ def masks_of(reader: FolderReader, size: Floats, *, predicted: bool) -> tuple[Ma
     counts, ends = reader.rows.counts // 2, reader.rows.ends // 2
     scale = np.repeat(size, counts, axis=0)
     points, sizes = reader.rows.numbers.reshape(-1, 2) * scale, size[:, ::-1].astype(np.int32)
-    if predicted and _are_contours(points, scale):
-        return _filled(np.split(np.rint(points).astype(np.int32), ends[:-1]), sizes)
+    nearest = np.rint(points)
+    near = np.abs(points - nearest) <= np.maximum(_NEAR, _ROUNDED * scale)
+    if predicted and (near & (nearest >= 0) & (nearest < scale)).all():
+        return _filled(np.split(nearest.astype(np.int32), ends[:-1]), sizes)
     short = np.flatnonzero(counts < 3)
     if len(short):
         message = "is a box or a line among polygons, whose vertices are not pixels"
@@ -215,13 +217,6 @@ def masks_of(reader: FolderReader, size: Floats, *, predicted: bool) -> tuple[Ma
     if problems := [Problem(*reader.location(row), *words) for row, *words in large]:
         raise InputError(problems)
     return masks, "drawn as outlines: vertices are not centers of pixels" if predicted else ""
-
-
-def _are_contours(points: Floats, scale: Floats) -> bool:
-    """Return True if all points are centers of pixels of their image."""
-    nearest = np.rint(points)
-    near = np.abs(points - nearest) <= np.maximum(_NEAR, _ROUNDED * scale)
-    return bool((near & (nearest >= 0) & (nearest < scale)).all())
 
 
 def _filled(rings: list[NDArray[np.int32]], sizes: NDArray[np.int32]) -> tuple[Masks, str]:

@@ -48,9 +48,17 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     shape = _shape_of(content, notes)
     yield "data.yaml", _data_yaml(content, shape)
     if content.ground_truth is not None:
-        listed = (f"./{_IMAGES}/{_file(content, k, stem)}\n" for k, stem in enumerate(stems))
+        suffixes = (os.path.splitext(content.file_name(image))[1] for image in content.images)
+        images = zip(stems, suffixes, strict=True)
+        listed = (f"./{_IMAGES}/{stem}{suffix or '.jpg'}\n" for stem, suffix in images)
         yield "val.txt", "".join(listed).encode()
-    yield "sizes.csv", _size_table(stems, sides)
+    sizes = StringIO()
+    table = csv.writer(sizes, lineterminator="\n")
+    table.writerow(("image", "width", "height"))
+    for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
+        if not isnan(width):
+            table.writerow((stem, number_text(width), number_text(height)))
+    yield "sizes.csv", sizes.getvalue().encode()
     if content.ground_truth is not None:
         truth = content.ground_truth
         notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "YOLO")
@@ -77,11 +85,6 @@ def _shape_of(content: Content, notes: list[Note]) -> str:
     return "keypoints"
 
 
-def _file(content: Content, image: int, stem: str) -> str:
-    suffix = os.path.splitext(content.file_name(content.images[image]))[1]
-    return stem + (suffix or ".jpg")
-
-
 def _data_yaml(content: Content, shape: str) -> bytes:
     # A JSON string is a valid YAML string.
     names = "".join(
@@ -95,16 +98,6 @@ def _data_yaml(content: Content, shape: str) -> bytes:
         if truth.sigmas and truth.sigmas != default_sigmas(count):
             val += f"kpt_oks_sigmas: [{', '.join(map(repr, truth.sigmas))}]\n"
     return f"path: .\n{val}nc: {len(content.classes)}\nnames:\n{names}".encode()
-
-
-def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
-    table = StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(("image", "width", "height"))
-    for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
-        if not isnan(width):
-            rows.writerow((stem, number_text(width), number_text(height)))
-    return table.getvalue().encode()
 
 
 def _texts(
