@@ -8,13 +8,13 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from detap.core.polygons import bounds, is_self_intersecting, polygon_areas, rotated_boxes
-from detap.errors import Note
+from detap.errors import Note, Severity
 from detap.formats.base import Format
 from detap.formats.by_name.notes import (
     angles_beyond_a_turn,
@@ -107,7 +107,8 @@ def read_ground_truth(
     reader = FolderReader(folder, as_is, limits, image_set)
     rows = reader.read(dota_form(angle_unit, scored=False))
     reader.problems.raise_any()
-    polygons, notes = _quadrilaterals(reader, rows.table(reader.form.width), "ground-truth")
+    values = rows.table(reader.form.width)
+    polygons, notes = _quadrilaterals(reader, values, "ground-truth", "warning")
     return reader.ground_truth(
         rows.names,
         notes=notes,
@@ -129,11 +130,16 @@ def read_detections(
     """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class, with scores or without."""
     folder = detections_folder(os.fspath(path))
     reader = FolderReader(folder, as_is, limits)
-    class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
+    known = ground_truth.classes
+    # Ultralytics writes hyphens for blanks in class names.
+    aliases = {name.replace(" ", "-"): name for name in known} | {name: name for name in known}
+    class_by_stem = {stem: class_of_stem(stem, aliases) for stem in folder.members}
+    for stem, (name, fitting) in class_by_stem.items():
+        class_by_stem[stem] = ClassOfFile(aliases.get(name, name), fitting)
     form = dota_form(angle_unit, scored=True)
     image, classes = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     values = reader.scored_values()
-    polygons, notes = _quadrilaterals(reader, values[:, 1:], "detections")
+    polygons, notes = _quadrilaterals(reader, values[:, 1:], "detections", "info")
     return reader.detections(
         ground_truth,
         reader.rows.file,
@@ -151,16 +157,8 @@ def read_detections(
     )
 
 
-def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes named in results, unchecked."""
-    folder = detections_folder(os.fspath(path))
-    images = {word for words in first_words(folder, limits) for word in words}
-    classes = {class_of_stem(stem, ()).name for stem in folder.members}
-    return empty_ground_truth(images, classes)
-
-
 def _quadrilaterals(
-    reader: FolderReader, values: Floats, kind: str
+    reader: FolderReader, values: Floats, kind: str, severity: Severity
 ) -> tuple[Floats, tuple[Note, ...]]:
     """Return quadrilaterals (N, 8) from numbers (N, 8 or 5), and notes; refuse invalid ones."""
     unit = reader.form.box_format
@@ -186,28 +184,12 @@ def _quadrilaterals(
         "with the other orientation reduce the area"
     )
     flat = f"quadrilaterals of the {role} have zero area and overlap nothing"
+    flats = int(np.count_nonzero(zero_area))
     return polygons, nonzero_notes(
         Note(f"{kind}-crossed", message, int(np.count_nonzero(crossed))),
-        Note(
-            f"zero-area-{kind}",
-            flat,
-            int(np.count_nonzero(zero_area)),
-            severity="warning" if kind == "ground-truth" else "info",
-        ),
+        Note(f"zero-area-{kind}", flat, flats, severity=severity),
         angles_beyond_a_turn(int(np.count_nonzero(np.abs(values[:, 4]) > turn))),
     )
-
-
-def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str, ClassOfFile]:
-    """Return the class of each file; Ultralytics writes hyphens for blanks in class names."""
-    known = frozenset(classes)
-    hyphened = {name.replace(" ", "-"): name for name in classes if " " in name}
-    aliases = {alias: name for alias, name in hyphened.items() if alias not in known}
-    class_by_stem = {stem: class_of_stem(stem, known | aliases.keys()) for stem in stems}
-    return {
-        stem: of_file._replace(name=aliases.get(of_file.name, of_file.name))
-        for stem, of_file in class_by_stem.items()
-    }
 
 
 class Dota(Format):
@@ -220,7 +202,13 @@ class Dota(Format):
 
     read_truth_file = staticmethod(read_ground_truth)
     read_detections_file = staticmethod(read_detections)
-    placeholder = staticmethod(placeholder_ground_truth)
+
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and classes named in results, unchecked."""
+        folder = detections_folder(os.fspath(path))
+        images = {word for words in first_words(folder, limits) for word in words}
+        classes = {class_of_stem(stem, ()).name for stem in folder.members}
+        return empty_ground_truth(images, classes)
 
     def fits(self, path: str) -> bool:
         """Return True if the first line of files of a folder has eight coordinates in pixels."""

@@ -104,13 +104,6 @@ def read_detections(
     )
 
 
-def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and types named in results, unchecked."""
-    folder = _results_folder(path)
-    types = {word for words in first_words(folder, limits) for word in words}
-    return empty_ground_truth(folder.members, _one_spelling(types))
-
-
 def _results_folder(path: Path) -> Folder:
     return first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
 
@@ -167,7 +160,12 @@ class Kitti(Format):
 
     read_truth_file = staticmethod(read_ground_truth)
     read_detections_file = staticmethod(read_detections)
-    placeholder = staticmethod(placeholder_ground_truth)
+
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and types named in results, unchecked."""
+        folder = _results_folder(path)
+        types = {word for words in first_words(folder, limits) for word in words}
+        return empty_ground_truth(folder.members, _one_spelling(types))
 
     def fits(self, path: str) -> bool:
         """Return True if the first line of files of a folder is a word and 14 or 15 numbers."""

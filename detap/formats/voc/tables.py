@@ -130,39 +130,6 @@ def read_ground_truth(
     )
 
 
-def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes named in text files, and set their layout option.
-
-    Files are not checked here: the reader does that afterwards, using these names.
-    """
-    folder = detections_folder(os.fspath(path))
-    stems = tuple(folder.members)
-    words_of_files = first_words(folder, limits)
-    layout = options.get("layout")
-    if layout is None:
-        layout = detect_layout(stems, [words[0] for words in words_of_files if words], (), ())
-    if layout is None:
-        raise UsageError(
-            "cannot detect the layout of the files without ground truth; use --layout class-files "
-            "(one file per class) or --layout image-files (one per image)"
-        )
-    options["layout"] = layout
-    words = {word for words in words_of_files for word in words}
-    by_image = layout == "image-files"
-    classes = words if by_image else {class_of_stem(stem, ()).name for stem in stems}
-    file = options.get("dt_class_names") or options.get("class_names")
-    class_names = ClassNames.read(file, Problems(1), limits)
-    classes = {_resolved(class_names, word) for word in classes}
-    return empty_ground_truth(stems if by_image else words, classes)
-
-
-def _resolved(class_names: ClassNames, word: str) -> str:
-    try:
-        return class_names.resolve(word)
-    except FaultError:
-        return word  # the reader reports it
-
-
 class Voc(Format):
     """PASCAL VOC: folders of XML, or of text files with one box per line."""
 
@@ -171,7 +138,35 @@ class Voc(Format):
 
     read_truth_file = staticmethod(read_ground_truth)
     read_detections_file = staticmethod(read_detections)
-    placeholder = staticmethod(placeholder_ground_truth)
+
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and classes named in text files, and set their layout option.
+
+        Files are not checked here: the reader does that afterwards, using these names.
+        """
+        folder = detections_folder(os.fspath(path))
+        stems = tuple(folder.members)
+        words_of_files = first_words(folder, limits)
+        first = [words[0] for words in words_of_files if words]
+        layout = options.get("layout") or detect_layout(stems, first, (), ())
+        if layout is None:
+            raise UsageError(
+                "cannot detect the layout of the files without ground truth; use --layout "
+                "class-files (one file per class) or --layout image-files (one per image)"
+            )
+        options["layout"] = layout
+        words = {word for words in words_of_files for word in words}
+        by_image = layout == "image-files"
+        classes = words if by_image else {class_of_stem(stem, ()).name for stem in stems}
+        file = options.get("dt_class_names") or options.get("class_names")
+        class_names = ClassNames.read(file, Problems(1), limits)
+        resolved = set()
+        for word in classes:
+            try:
+                resolved.add(class_names.resolve(word))
+            except FaultError:
+                resolved.add(word)  # the reader reports it
+        return empty_ground_truth(stems if by_image else words, resolved)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the text of an element (``segmented``) or path (``source/database``)."""

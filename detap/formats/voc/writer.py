@@ -49,7 +49,11 @@ def _tree(
     notes += lost_flags(truth, ["crowd", "ignore", "group_of"], "VOC")
     notes += lost_areas(truth, "VOC")
     notes += rounded_areas(truth, "objects")
-    notes += _lost_classes(truth)
+    notes += lost_unused(truth, "VOC")
+    used = [truth.classes[k] for k in np.unique(truth.label).tolist()]
+    if used != sorted(used):
+        message = "class order not supported by VOC; readers sort classes by name"
+        notes.append(Note("classes-sorted", message, len(used), severity="info"))
     yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
     names = [escape(name) for name in truth.classes]
     labels = [names[label] for label in truth.label.tolist()]
@@ -58,19 +62,15 @@ def _tree(
     for stem, image, size, rows in zip(
         stems, content.images, sizes(content), rows_of_images(truth), strict=True
     ):
-        sides = "" if size is None else _size(*size)
+        sides = ""
+        if size is not None:
+            width, height = map(number_text, size)
+            sides = f"<width>{width}</width><height>{height}</height><depth>3</depth>"
+            sides = f"<size>{sides}</size>\n"
         body = "".join(objects[row] for row in rows)
         name = escape(base_name(content.file_name(image)))
         text = f"<annotation>\n<filename>{name}</filename>\n{sides}{body}</annotation>\n"
         yield f"Annotations/{stem}.xml", text.encode()
-
-
-def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
-    names = [truth.classes[k] for k in np.unique(truth.label).tolist()]
-    yield from lost_unused(truth, "VOC")
-    if names != sorted(names):
-        message = "class order not supported by VOC; readers sort classes by name"
-        yield Note("classes-sorted", message, len(names), severity="info")
 
 
 def _object(name: str, difficult: bool, corners: list[float]) -> str:
@@ -82,11 +82,6 @@ def _object(name: str, difficult: bool, corners: list[float]) -> str:
         f"<object>\n<name>{name}</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
         f"<difficult>{difficult:d}</difficult>\n<bndbox>{box}</bndbox>\n</object>\n"
     )
-
-
-def _size(width: float, height: float) -> str:
-    sides = f"<width>{number_text(width)}</width><height>{number_text(height)}</height>"
-    return f"<size>{sides}<depth>3</depth></size>\n"
 
 
 def _detections(
