@@ -24,14 +24,8 @@ from detap.formats.text.lines import LineForm, are_numbers
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import Problems, check_choice
-from detap.tables.detection import (
-    BOX_FORMATS,
-    Detections,
-    Floats,
-    GroundTruth,
-    encode_boxes,
-)
+from detap.io.problems import check_choice
+from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth, encode_boxes
 from detap.text_input import quote
 
 _LABELS = (os.path.join("training", "label_2"), "label_2", "")
@@ -89,13 +83,21 @@ def read_detections(
     """Read KITTI results, with scores or without; every image needs a file, as in the kit."""
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(_results_folder(path), as_is, limits)
-    _refuse_missing(reader.folder, ground_truth, reader.problems)
+    folder, problems = reader.folder, reader.problems
+    missing = [name for name in map(str, ground_truth.images) if name not in folder.members]
+    for name in missing:
+        message = f"no such file or directory: image {quote(name)} has no results"
+        hint = "write an empty file if nothing was detected, or exclude the image with --image-set"
+        problems.add(folder.file(f"{name}.txt"), "", message, hint)
+    if len(missing) == len(ground_truth.images):
+        problems.lead = nothing_in_common(folder.given, folder.members, ground_truth)
+    problems.raise_any()
     rows, values = _read(reader, boxes, scored=True)
     return reader.detections(
         ground_truth,
         rows.name,
         _one_spelling(rows.names, ground_truth.classes),
-        notes=(files_skipped(reader.folder.skipped, "detections"),),
+        notes=(files_skipped(folder.skipped, "detections"),),
         images=reader.images,
         image=rows.file,
         boxes=np.ascontiguousarray(values[:, _BOX]),
@@ -138,18 +140,6 @@ def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floa
         ]
     reader.raise_problems(checks)
     return rows, values
-
-
-def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:
-    """Raise InputError if an image has no result file."""
-    missing = [str(name) for name in truth.images if str(name) not in folder.members]
-    for name in missing:
-        message = f"no such file or directory: image {quote(name)} has no results"
-        hint = "write an empty file if nothing was detected, or exclude the image with --image-set"
-        problems.add(folder.file(f"{name}.txt"), "", message, hint)
-    if len(missing) == len(truth.images):
-        problems.lead = nothing_in_common(folder.given, folder.members, truth)
-    problems.raise_any()
 
 
 class Kitti(Format):

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from detap.errors import InputError, Problem
 from detap.formats.shapes.values import json_value
 from detap.formats.text.lines import looks_like
 from detap.io.json_text import decode, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.text_input import quote
 
 _HEADER = ("LabelName", "DisplayName")
@@ -46,22 +45,20 @@ class Descriptions:
         lines = csv.reader(decode(data, self.file, 1).split("\n"), strict=True)
         try:
             for row in lines:
-                self._take(row, f"line {lines.line_num}")
+                location = f"line {lines.line_num}"
+                if not row or tuple(row[:2]) == _HEADER:
+                    continue
+                if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
+                    message = f"{quote(','.join(row))} is not a label and a name"
+                    self.problems.add(self.file, location, message, f"write {_LINES}")
+                elif self.names.setdefault(row[0], row[1]) != row[1]:
+                    message = f"duplicate label {quote(row[0])} with another name"
+                    self.problems.add(self.file, location, message, "list each class once")
         except csv.Error as error:
             location = f"line {lines.line_num}"
             raise FaultError(f"invalid CSV: {error}", "correct the line", location) from None
         if not self.names and not self.problems.count:
             raise FaultError("no class names", f"write {_LINES}")
-
-    def _take(self, row: list[str], location: str) -> None:
-        if not row or tuple(row[:2]) == _HEADER:
-            return
-        if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
-            message = f"{quote(','.join(row))} is not a label and a name"
-            self.problems.add(self.file, location, message, f"write {_LINES}")
-        elif self.names.setdefault(row[0], row[1]) != row[1]:
-            message = f"duplicate label {quote(row[0])} with another name"
-            self.problems.add(self.file, location, message, "list each class once")
 
     def name(self, label: str) -> str | None:
         """Return the class name for a label or name; None if unknown."""
@@ -102,7 +99,7 @@ class Hierarchy:
             self._refuse("", "no classes below the root")
 
     def _refuse(self, location: str, message: str) -> NoReturn:
-        raise InputError(Problem(shown(self.file), location, message, _TREE))
+        refuse(self.file, message, _TREE, location)
 
     def _children(self, node: dict[str, Any], location: str) -> Iterator[Any]:
         children = node.get(_BELOW, [])

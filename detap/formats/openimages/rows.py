@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.checks.tables import negative_size_error
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.problems import RowReader
@@ -29,7 +29,7 @@ from detap.io.json_text import decode
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import Stream
+from detap.io.stream import Stream, refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import Floats, Integers
 from detap.tables.notes import FRACTIONS, backward, exchanged, too_many
@@ -160,7 +160,10 @@ class Rows(RowReader):
                 self.line_number += lines.count(b"\n")
                 self.decimal_mark = "." if self.scanner.has_points else self.decimal_mark
             else:
-                self._read_fallback(lines)
+                for fields in self._fields(lines.removesuffix(b"\n")):
+                    with self.problems.collected(f"line {self.line_number}", self.path):
+                        if fields:
+                            self._add(fields)
             if len(self.scanner) > self.limits.records:
                 raise FaultError(*self.limits.exceeded)
         if not self.columns:
@@ -183,12 +186,6 @@ class Rows(RowReader):
         except csv.Error as error:
             location = f"line {lines_before + rows.line_num}"
             raise FaultError(f"invalid CSV: {error}", "correct the line", location) from None
-
-    def _read_fallback(self, lines: bytes) -> None:
-        for fields in self._fields(lines.removesuffix(b"\n")):
-            with self.problems.collected(f"line {self.line_number}", self.path):
-                if fields:
-                    self._add(fields)
 
     def _header(self, header: Sequence[str]) -> None:
         """Find the index of each column."""
@@ -293,8 +290,7 @@ class Rows(RowReader):
         for number, (word, stem) in enumerate(zip(self.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
-                message = f"image {quote(word)} and {quote(other)} differ only in the suffix"
-                faults[number] = message
+                faults[number] = f"image {quote(word)} and {quote(other)} differ only in the suffix"
         self._refuse_names(self.image, faults, "rename one of them")
 
     def _name_classes(self) -> None:
@@ -354,7 +350,7 @@ class Rows(RowReader):
         if rows > min(limit, self.limits.records):
             message = f"the hierarchy expands {len(self)} rows to {rows}"
             hint = "raise the limits with --max-expansion and --max-records"
-            raise InputError(Problem(self.path, "", message, hint))
+            refuse(self.path, message, hint)
         nth = np.arange(rows) - np.repeat(np.cumsum(count) - count, count)
         self.number = numbers[np.repeat((np.cumsum(sizes) - sizes)[entry], count) + nth]
         self.origin = np.repeat(self.origin, count)

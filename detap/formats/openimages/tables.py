@@ -58,13 +58,9 @@ def read_ground_truth(
     images = sorted({*read.stems, *read.sizes.table, *([] if labels is None else labels.stems)})
     sizes = read.sizes.of(images) if read.sizes.table else None
     box_rows = read.box_rows(images, sizes)
+    unknown = "boxes have an unknown group flag (IsGroupOf -1); read as 0"
     notes = nonzero_notes(
-        Note(
-            "group-of-unknown",
-            "boxes have an unknown group flag (IsGroupOf -1); read as 0",
-            read.unknown,
-            severity="info",
-        ),
+        Note("group-of-unknown", unknown, read.unknown, severity="info"),
         images_without_objects(len(images), box_rows.image),
     )
     if labels is not None:
@@ -72,12 +68,8 @@ def read_ground_truth(
         index = indices_in(box_rows.classes, classes)
         box_rows = box_rows._replace(classes=tuple(classes), label=index[box_rows.label])
         sources += (SourceFile(labels.given, len(labels), sha256=labels.sha256),)
-    table = objects.ground_truth(
-        box_rows._replace(flags={"group_of": read.group_of[read.origin]}, sizes=sizes),
-        read,
-        sources,
-        (*read.notes(sizes), *notes),
-    )
+    box_rows = box_rows._replace(flags={"group_of": read.group_of[read.origin]}, sizes=sizes)
+    table = objects.ground_truth(box_rows, read, sources, (*read.notes(sizes), *notes))
     if labels is None:
         return table
     return replace(table, listed=labels.listed(images, table.classes))

@@ -191,9 +191,20 @@ def _value(key: str, node: Any) -> Any:
         raise FaultError(f"{key} is a mapping", "write a word or a list of words")
     if key in ("nc", "path"):
         return "".join(words)
-    if key == "kpt_shape":
-        return _keypoints(words)
-    return _sigmas(words) if key == "kpt_oks_sigmas" else tuple(words)
+    if key == "kpt_shape" and words:
+        if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
+            count, size = map(int, words)
+            if count > 0 and size in (2, 3):
+                return count, size
+        message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
+        raise FaultError(message, "write the number of keypoints, and of numbers per keypoint")
+    if key == "kpt_oks_sigmas":
+        for word in words:
+            if number_fault(word) or float(word) <= 0:
+                message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
+                raise FaultError(message, "give one number per keypoint")
+        return tuple(map(float, words))
+    return tuple(words) or None
 
 
 def _words(node: Any) -> list[str]:
@@ -207,25 +218,6 @@ def _words(node: Any) -> list[str]:
             kind = "a mapping" if part.id == "mapping" else "a list"
             raise FaultError(f"{kind} is not a word", "put the name in quotes", _line(part))
     return [part.value for part in parts]
-
-
-def _keypoints(words: list[str]) -> tuple[int, int] | None:
-    if not words:
-        return None
-    if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
-        count, size = map(int, words)
-        if count > 0 and size in (2, 3):
-            return count, size
-    message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
-    raise FaultError(message, "write the number of keypoints, and of numbers per keypoint")
-
-
-def _sigmas(words: list[str]) -> tuple[float, ...]:
-    for word in words:
-        if number_fault(word) or float(word) <= 0:
-            message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
-            raise FaultError(message, "give one number per keypoint")
-    return tuple(map(float, words))
 
 
 def _names(kind: str, words: list[str]) -> tuple[str, ...]:
