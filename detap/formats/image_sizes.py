@@ -91,8 +91,7 @@ class GivenSizes(NamedTuple):
     def read(cls, one: Size | None, image_sizes: Path | None, limits: Limits) -> "GivenSizes":
         """Return the sizes of the two options, at most one of which is given."""
         if image_sizes is None:
-            size = (np.nan, np.nan) if one is None else _parsed(one)
-            return cls(size, {}, ())
+            return cls((np.nan, np.nan) if one is None else _parsed(one), {}, ())
         if one is not None:
             raise UsageError("use either --image-size or --image-sizes, not both")
         table = read_image_sizes(image_sizes, limits)

@@ -62,7 +62,10 @@ class Sequences(NumbersDocument):
         """Return the file of each sequence."""
         file = one_file(self.given)
         if file is not None:
-            return [replace(file, members={_sequence(self.given): ""})]
+            parts = os.path.abspath(self.given).split(os.sep)
+            is_inside = os.path.join(*parts[-2:]) in _FILES.values()
+            name = parts[-3] if is_inside else os.path.splitext(parts[-1])[0]
+            return [replace(file, members={name: ""})]
         inside = _below(self.given, self.scored)
         if inside:
             return [Folder(self.given, "", ".txt", inside)]
@@ -116,13 +119,6 @@ def _numbers(words: list[str]) -> list[float]:
     if not (numbers[0].is_integer() and 1 <= numbers[0] < _MOST_FRAMES):
         raise FaultError(f"frame is {words[0]}", f"expected 1 to {_MOST_FRAMES - 1}")
     return numbers
-
-
-def _sequence(path: str) -> str:
-    """Return the name of the sequence of a file."""
-    parts = os.path.abspath(path).split(os.sep)
-    is_inside = os.path.join(*parts[-2:]) in _FILES.values()
-    return parts[-3] if is_inside else os.path.splitext(parts[-1])[0]
 
 
 def _below(path: str, scored: bool) -> dict[str, str]:
@@ -181,7 +177,10 @@ class MotChallenge(DocumentFormat):
         """Yield the files of each sequence, and its seqinfo.ini with the ground truth."""
         scored = isinstance(table, Detections)
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
-        numbers = [_class_number(content, name) for name in table.classes]
+        if unknown := [name for name in table.classes if name not in CLASSES]:
+            message = f"class {unknown[0]!r} is not one of MOTChallenge's"
+            raise content.refuse(message, "map it with --class-map")
+        numbers = [CLASSES.index(name) + 1 for name in table.classes]
         if isinstance(table, Detections):
             scores = scores_of(table)
         else:
@@ -205,12 +204,6 @@ class MotChallenge(DocumentFormat):
                 sides = "" if size is None else "imWidth={:.0f}\nimHeight={:.0f}\n".format(*size)
                 info = f"[Sequence]\nname={name}\nimDir=img1\nseqLength={last}\n{sides}"
                 yield f"{name}/{_INFO}", info.encode()
-
-
-def _class_number(content: Content, name: str) -> int:
-    if name in CLASSES:
-        return CLASSES.index(name) + 1
-    raise content.refuse(f"class {name!r} is not one of MOTChallenge's", "map it with --class-map")
 
 
 def _frame_of(content: Content, image: str) -> tuple[str, int]:

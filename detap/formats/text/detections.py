@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,12 +62,9 @@ def classes_of_stems(stems: Iterable[str], classes: Collection[str]) -> dict[str
     Next to ``results_cat`` with a known ``cat``, ``results_hot_dog`` has the class ``hot_dog``.
     """
     classes_of_files = {stem: class_of_stem(stem, classes) for stem in stems}
-    prefixes = {
-        stem[: -len(guess.name)]
-        for stem, guess in classes_of_files.items()
-        if len(guess.known) == 1
-    }
-    for stem, guess in classes_of_files.items():
+    guesses = classes_of_files.items()
+    prefixes = {stem[: -len(name)] for stem, (name, known) in guesses if len(known) == 1}
+    for stem, guess in guesses:
         rests = [stem[len(prefix) :] for prefix in prefixes if prefix and stem.startswith(prefix)]
         if len(guess.known) > 1:
             agreed = [rest for rest in rests if rest in guess.known]
@@ -134,7 +131,7 @@ def read_detections(
         hint = "use detections in the format of the ground truth"
         files.refuse(folder.given, message, hint)
     folder = named_as_images(folder, ground_truth.images)
-    layout = layout or _layout_of(folder, ground_truth) or _refuse_layout(folder)
+    layout = layout or _layout_of(folder, ground_truth)
     reader = FolderReader(folder, as_is, limits)
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
@@ -166,26 +163,22 @@ def read_detections(
     )
 
 
-def _layout_of(folder: Folder, truth: GroundTruth) -> str | None:
-    """Return the layout by the first words of the first 64 files; None if unclear."""
+def _layout_of(folder: Folder, truth: GroundTruth) -> str:
+    """Return the layout by the first words of the first 64 files; raise InputError if unclear."""
     images = {name for name in truth.images if isinstance(name, str)}
     heads = map(head, map(folder.file, islice(folder.members.values(), 64)))
     texts = [data.removeprefix(BYTE_ORDER_MARK).decode(errors="replace") for data in heads]
     words = [text.split(None, 1)[0] for text in texts if text.strip()]
-    return detect_layout(folder.members, words, images, frozenset(truth.classes))
-
-
-def _refuse_layout(folder: Folder) -> NoReturn:
-    """Raise InputError for files without a clear layout."""
+    if layout := detect_layout(folder.members, words, images, frozenset(truth.classes)):
+        return layout
     file = folder.file(next(iter(folder.members.values())))
     if appearance := looks_like(head(file)):
         files.refuse(file, f"looks like {appearance}", "expected text with one box per line")
-    files.refuse(
-        folder.given,
+    message = (
         "cannot detect the layout: file names and first words match neither only classes nor only "
-        "images of the ground truth",
-        "use --layout class-files or --layout image-files",
+        "images of the ground truth"
     )
+    return files.refuse(folder.given, message, "use --layout class-files or --layout image-files")
 
 
 def read_class_files(
@@ -228,7 +221,5 @@ def _check_score_column(reader: FolderReader, values: Floats) -> None:
             f"the last column looks like the score: its values are within 0 and 1, e.g. "
             f"{last[0, 0]:g}; the column after the {key} has {score[0, 0]:g}"
         )
-        usage = f"write `{key} score {' '.join(coordinates)}`"
-        files.refuse(
-            reader.folder.given, message, f"{usage}, or pass {INSIST} if that is the order"
-        )
+        usage = f"write `{key} score {' '.join(coordinates)}`, or pass {INSIST}"
+        files.refuse(reader.folder.given, message, f"{usage} if that is the order")

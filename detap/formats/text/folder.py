@@ -163,8 +163,6 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
 
 
 _FILE_NAME = re.compile(rb"<filename>\s*([^<]*?)\s*</filename>")
-
-
 _SKIP = "remove it, or pass subfolders='skip' (--subfolders skip) for ground truth"
 
 
@@ -175,24 +173,19 @@ def without_copies(folder: Folder, hint: str = _SKIP) -> Folder:
     """
     nested = [member for member in folder.members.values() if "/" in member]
     members = {*folder.members.values()} if nested else set()
-    copies = [
-        (member, other)
-        for member in nested
-        if (other := next(filter(members.__contains__, _above(member)), ""))
-        and not _has_image_of_its_own(folder.file(member))
-    ]
+    copies = []
+    for member in nested:
+        *parts, name = member.split("/")
+        above = ("/".join((*parts[:depth], name)) for depth in reversed(range(len(parts))))
+        other = next(filter(members.__contains__, above), "")
+        if other and not _has_image_of_its_own(folder.file(member)):
+            copies.append((member, other))
     if copies:
         one, other = map(quote, copies[0])
         message = f"{one} has the name of {other}: is it a copy?"
         message += f" ({len(copies)} files)" if len(copies) > 1 else ""
         files.refuse(folder.path, message, hint)
     return folder
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the paths of a name in the folders above: ``a/x`` and ``x`` for ``a/b/x``."""
-    *parts, name = path.split("/")
-    return ("/".join((*parts[:depth], name)) for depth in reversed(range(len(parts))))
 
 
 def _has_image_of_its_own(path: str) -> bool:

@@ -58,7 +58,14 @@ def _tree(
     names = [escape(name) for name in truth.classes]
     labels = [names[label] for label in truth.label.tolist()]
     columns = labels, truth.difficult.tolist(), truth.corners.tolist()
-    objects = [_object(*row) for row in zip(*columns, strict=True)]
+    objects = []
+    for label, difficult, corners in zip(*columns, strict=True):
+        pairs = zip(("xmin", "ymin", "xmax", "ymax"), map(number_text, corners), strict=True)
+        box = "".join(f"<{tag}>{text}</{tag}>" for tag, text in pairs)
+        objects.append(
+            f"<object>\n<name>{label}</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
+            f"<difficult>{difficult:d}</difficult>\n<bndbox>{box}</bndbox>\n</object>\n"
+        )
     for stem, image, size, rows in zip(
         stems, content.images, sizes(content), rows_of_images(truth), strict=True
     ):
@@ -71,17 +78,6 @@ def _tree(
         name = escape(base_name(content.file_name(image)))
         text = f"<annotation>\n<filename>{name}</filename>\n{sides}{body}</annotation>\n"
         yield f"Annotations/{stem}.xml", text.encode()
-
-
-def _object(name: str, difficult: bool, corners: list[float]) -> str:
-    box = "".join(
-        f"<{tag}>{number_text(value)}</{tag}>"
-        for tag, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
-    )
-    return (
-        f"<object>\n<name>{name}</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
-        f"<difficult>{difficult:d}</difficult>\n<bndbox>{box}</bndbox>\n</object>\n"
-    )
 
 
 def _detections(
@@ -111,9 +107,8 @@ def _detections(
 
 def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> bool:
     """Return True for a file per class, as in the VOC devkit; False for one per image."""
-    layouts = classes_of_stems(
-        [_START + name for name in classes], frozenset(content.table.classes)
-    )
+    known = frozenset(content.table.classes)
+    layouts = classes_of_stems([_START + name for name in classes], known)
     if all(map(_is_column, stems)) and all(
         layout.name == name and len(layout.known) < 2 and "/" not in name
         for name, layout in zip(classes, layouts.values(), strict=True)

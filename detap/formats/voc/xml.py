@@ -118,9 +118,7 @@ def element_text(data: bytes, file: str, path: str) -> str | None:
 def _length(element: Any) -> float:
     """Return the image's width or height in pixels, NaN if unknown or invalid."""
     text = (element.text or "").strip(_BLANK) if element is not None else ""
-    if number_fault(text) or not float(text) > 0:
-        return math.nan
-    return float(text)
+    return math.nan if number_fault(text) or not float(text) > 0 else float(text)
 
 
 _Add = Callable[[Any, str, str], None]

@@ -382,20 +382,14 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
         folder, given = data_set.folder, reading.get("class_names")
         if kpt_shape(class_lists(data_set.data, folder.given, given, limits, as_is=True)):
             return "pose"
-        return "obb" if _are_oriented(map(folder.file, folder.members.values())) else ""
+        for member in folder.members.values():
+            rows = _first_lines(folder.file(member))
+            if any(len(row) != 1 + CORNERS for row in rows):
+                return ""
+            with np.errstate(invalid="ignore"):  # the reader refuses infinite numbers
+                if not all_axis_aligned(np.array([row[1:] for row in rows], np.float64)):
+                    return "obb"
     return ""
-
-
-def _are_oriented(files: Iterator[str]) -> bool:
-    """Return True if the first rows have four corners, and a row up to then is not upright."""
-    for file in files:
-        rows = _first_lines(file)
-        if any(len(row) != 1 + CORNERS for row in rows):
-            return False
-        with np.errstate(invalid="ignore"):  # the reader refuses infinite numbers
-            if not all_axis_aligned(np.array([row[1:] for row in rows], np.float64)):
-                return True
-    return False
 
 
 def _image_names(folder: str, below: str, known: frozenset[str]) -> dict[str, str]:

@@ -128,7 +128,7 @@ class LabelReader(FolderReader):
         self.rows = self.rows.without_last(confidence)
         values = last[confidence]
         if (values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all():
-            # Track ids; boxes of an image in which nothing is tracked have none.
+            # Track ids, as a confidence is at most 1. Boxes without a track have none.
             self.tracks += int(np.count_nonzero(confidence))
             return
         check_scores(np.where(confidence, 0.0, np.nan), self.location)
@@ -263,31 +263,24 @@ class LabelReader(FolderReader):
             self.corners * np.tile(size, (1, CORNERS // 2)),
             box_polygons(encode_boxes(pixels, "xywh")[0]),
         )
-        if self.task is None and not self.as_is:
-            self._refuse_other_polygons(self.corners, polygons)
-        return polygons
-
-    def _refuse_other_polygons(self, corners: Floats, pixels: Floats) -> None:
-        """Raise InputError if rows of eight coordinates (N, 8) are not oriented boxes.
-
-        Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
-        """
-        wrong = is_self_intersecting(corners)
-        fault = "cross themselves, unlike oriented boxes"
+        if self.task is not None or self.as_is:
+            return polygons
+        # Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
+        wrong, fault = is_self_intersecting(self.corners), "cross themselves, unlike oriented boxes"
         if self.predicted:
-            wrong |= ~_rectangles(pixels)
+            wrong |= ~_rectangles(polygons)
             fault = "are not rectangles, unlike predicted oriented boxes"
         wrong &= self.polygon
-        count, polygons = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
-        if count and too_many(count, polygons):
-            message = (
-                f"{count} of {polygons} rows of {9 + (self.score is not None)} columns {fault}"
-            )
+        count, rows = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
+        if count and too_many(count, rows):
+            columns = 9 + (self.score is not None)
+            message = f"{count} of {rows} rows of {columns} columns {fault}"
             hint = (
                 "for polygons of four corners pass --task segment; for boxes with two keypoints "
                 "write `kpt_shape: [2, 2]` into data.yaml; for oriented boxes pass --task obb"
             )
             raise InputError(Problem(*self.location(int(np.argmax(wrong))), message, hint))
+        return polygons
 
     def repeated(self) -> Flags:
         """Return a mask of rows that equal an earlier one of their file."""

@@ -98,7 +98,7 @@ def names_of_detections(
     paths = [source.path for source in truth.files]
     name_files = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
     _single_list([read_if_valid(file, limits) for file in name_files])  # of several data sets
-    if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
+    if given is None and truth.format == "yolo" and not all(map(is_whole, truth.classes)):
         lists.append(ClassNames(next(iter(name_files), TRUTH), truth.classes))
     lists += [read_if_valid(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
     return _single_list(lists, as_is=as_is)
@@ -120,13 +120,9 @@ def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNa
     return existing[0] if existing else ClassNames()
 
 
-def _are_numbers(names: Sequence[str]) -> bool:
-    return all(map(is_whole, names))
-
-
 def check_numbered(path: str, truth: GroundTruth, names: Sequence[str]) -> None:
     """Raise InputError for class numbers if the ground truth has names."""
-    if any(map(str.isdigit, names)) and not _are_numbers(truth.classes):
+    if any(map(str.isdigit, names)) and not all(map(is_whole, truth.classes)):
         example = f"(e.g. {quote(truth.classes[0])})"
         message = f"the ground truth has class names {example}, the results have numbers"
         hint = "pass --class-names FILE: data.yaml, obj.names or classes.txt"
