@@ -19,7 +19,7 @@ from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.by_name.problems import CORNERS
 from detap.formats.reading.sniffing import first_line
 from detap.formats.stem_matching import empty_ground_truth
-from detap.formats.text.folder import Folder, first_folder
+from detap.formats.text.folder import first_folder
 from detap.formats.text.lines import LineForm, are_numbers
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -82,8 +82,9 @@ def read_detections(
 ) -> Detections:
     """Read KITTI results, with scores or without; every image needs a file, as in the kit."""
     check_choice("boxes", boxes, BOX_FORMATS)
-    reader = FolderReader(_results_folder(path), as_is, limits)
-    folder, problems = reader.folder, reader.problems
+    folder = first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
+    reader = FolderReader(folder, as_is, limits)
+    problems = reader.problems
     missing = [name for name in map(str, ground_truth.images) if name not in folder.members]
     for name in missing:
         message = f"no such file or directory: image {quote(name)} has no results"
@@ -104,10 +105,6 @@ def read_detections(
         box_format=boxes,
         score=values[:, _SCORE].copy(),
     )
-
-
-def _results_folder(path: Path) -> Folder:
-    return first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
 
 
 def _one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
@@ -153,7 +150,7 @@ class Kitti(Format):
 
     def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
         """Return the images and types named in results, unchecked."""
-        folder = _results_folder(path)
+        folder = first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
         types = {word for words in first_words(folder, limits) for word in words}
         return empty_ground_truth(folder.members, _one_spelling(types))
 

@@ -109,20 +109,16 @@ def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> b
     """Return True for a file per class, as in the VOC devkit; False for one per image."""
     known = frozenset(content.table.classes)
     layouts = classes_of_stems([_START + name for name in classes], known)
-    if all(map(_is_column, stems)) and all(
+    if all(len(stem.split()) == 1 for stem in stems) and all(
         layout.name == name and len(layout.known) < 2 and "/" not in name
         for name, layout in zip(classes, layouts.values(), strict=True)
     ):
         check_file_names(content, classes, "class")
         return True
     for name in classes:
-        if not _is_column(name):
+        if len(name.split()) != 1:
             raise content.refuse(
                 f"class {name!r} and image names contain blanks, so neither can be a text column",
                 "rename them, or convert to coco",
             )
     return False
-
-
-def _is_column(word: str) -> bool:
-    return len(word.split()) == 1
