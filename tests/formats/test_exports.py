@@ -11,6 +11,7 @@ import detap
 from detap.checks.boxes import failed_box_checks
 from detap.errors import InputError
 from detap.formats.detection import detect_format
+from detap.formats.subsets import subsets_of
 from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.formats.exports import write
@@ -512,3 +513,9 @@ def test_real_files_are_no_exports(real_data: Path, path: str) -> None:
     assert not codes & {"parent-category", "images-of-several-annotators"}
     categories = json.loads((real_data / path).read_text("utf-8"))["categories"]
     assert len(truth.classes) == len(categories)
+
+
+def test_a_subset_has_a_file_with_the_suffix(tmp_path: Path) -> None:
+    write(tmp_path / "train/axml", "")
+    write(tmp_path / "val/a.xml", "")
+    assert subsets_of(str(tmp_path), ["{split}/*.xml"]) == {"val": str(tmp_path / "val")}
