@@ -116,7 +116,9 @@ BAD = {
     "a column twice": Bad(TRUTH.replace("width", "xmin"), "line 1: duplicate column xmin"),
     "too few values": bad(f"{BOX},1,2,3", "has 7 columns, expected 8"),
     "too many values": bad(f"{BOX},1,2,3,4,5", "has 9 columns, expected 8"),
-    "an open quote": bad(f'"{BOX},1,2,3,4', "invalid CSV"),
+    "an open quote": bad(
+        f'"{BOX},1,2,3,4', "invalid CSV: unexpected end of data; correct the line"
+    ),
     "NaN": bad(f"{BOX},nan,2,3,4", "xmin 'nan' "),
     "no number": bad(f"{BOX},1,2,,4", "xmax '' "),
     "an overflow": bad(f"{BOX},0,0,1e300,1e300", "box area overflows"),
