@@ -9,6 +9,7 @@ import pytest
 
 import detap
 from detap.errors import InputError
+from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format, matching_formats
 from detap.protocols import Protocol
 from tests.formats.helpers import png
@@ -179,6 +180,7 @@ def test_objects_of_a_sequence(path: str, tmp_path: Path) -> None:
     truth = detap.read_ground_truth(made(tmp_path / "train") / path)
     assert truth.format == "mot"
     assert truth.images == ("S-1/000001", "S-1/000002", "S-1/000003", "S-1/000004")
+    assert FORMATS["mot"].file_names(truth)["S-1/000003"] == "S-1/img1/000003.jpg"
     assert truth.image.tolist() == [0, 0, 1]
     assert [truth.classes[k] for k in truth.label] == ["pedestrian", "distractor", "pedestrian"]
     assert truth.corners[0].tolist() == [10, 10, 30, 50]
