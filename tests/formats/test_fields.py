@@ -81,6 +81,11 @@ def test_numbers_in_arrays(number: str) -> None:
     assert is_json(number.encode()) or not accepted(f"[{record(image_id=number)}]")
 
 
+def test_ids_are_whole_numbers() -> None:
+    assert accepted(f"[{record(image_id='1.0')}]")
+    assert not accepted(f"[{record(image_id='1.5')}]")
+
+
 PARTS = st.sampled_from(["0", "7", "12", "345.67", "0.25", "1." + "3" * 60, "9" * 61, "-1", "1e5"])
 LISTS = st.lists(st.tuples(PARTS, st.sampled_from([",", ", ", ",  ", " , "])), min_size=1)
 

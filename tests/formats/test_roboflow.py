@@ -51,7 +51,9 @@ def test_centers_become_corners(gt: Path, tmp_path: Path) -> None:
     assert notes["files-skipped"].message == "files skipped ('README.txt'): not responses"
     one = detap.read_detections(dt / "a.json", truth)
     assert one.corners.tolist() == table.corners.tolist()
-    assert {note.code for note in one.notes} == {"images-without-file"}
+    assert {note.code: note.message for note in one.notes} == {
+        "images-without-file": "ground-truth images without a detections file"
+    }
 
 
 def test_an_image_without_detections_is_recognized(tmp_path: Path) -> None:
