@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,9 @@ from detap.evaluation.regions import in_regions
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
 from detap.tables.columns import check_threads
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Table
 
 Rows = NDArray[np.integer[Any]]
-Table = TypeVar("Table", GroundTruth, Detections)
 
 _CLASS_LISTS = {
     "verified": (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from detap.io.problems import check_list
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
 from detap.tables.columns import ordered
-from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name, Table
 from detap.text_input import suggest
-
-Table = TypeVar("Table", GroundTruth, Detections)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,10 @@ from detap.io.json_text import check_text, decode, distinct, short_json
 from detap.io.paths import shown
 from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
-from detap.tables.detection import GROUPS, Detections, GroundTruth, Integers, Name
+from detap.tables.detection import GROUPS, Detections, GroundTruth, Integers, Name, Table
 from detap.tables.notes import AS_IS
 from detap.text_input import join_names, quote, suggest
 
-Table = TypeVar("Table", GroundTruth, Detections)
 Truth = TypeVar("Truth", bound=GroundTruth | None)
 Detected = TypeVar("Detected", bound=Detections | None)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 from unicodedata import normalize
 
 from detap.errors import InputError, Note, Problem, UsageError
@@ -41,12 +41,10 @@ from detap.formats.stem_matching import (
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.io.problems import check_choice
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth, Table
 from detap.tables.notes import EXTRA_IMAGES as LEFT_OUT
 from detap.tables.notes import UNICODE_FORM
 from detap.text_input import quote
-
-Table = TypeVar("Table", GroundTruth, Detections)
 
 _ADDED = re.compile(
     r"_(?:jpe?g|png|bmp|webp)\.rf\.[0-9a-f]{32}$|(?:(?<=/)|^)[0-9a-f]{8}-(?=[^/]+$)"

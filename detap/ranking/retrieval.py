@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from detap.core import ranking
 from detap.core.curves import hits_of, mean_of_defined
 from detap.display import Displayed, summary_line
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import Note, UsageError
+from detap.io.stream import refuse
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
 from detap.ranking.lists import Expected, Gains, Ordered, RankedList, TieGroups, tie_groups
@@ -234,14 +235,9 @@ class _GalleryLists:
         self.threads = threads
         queries, items = len(table.query_labels), len(table.gallery_labels)
         if protocol.exclude_self and queries != items:
-            raise InputError(
-                Problem(
-                    table.files[0].path if table.files else "gallery",
-                    "",
-                    f"has {queries} queries and {items} items",
-                    "--exclude-self requires a gallery equal to the queries",
-                )
-            )
+            path = table.files[0].path if table.files else "gallery"
+            hint = "--exclude-self requires a gallery equal to the queries"
+            refuse(path, f"has {queries} queries and {items} items", hint)
         order = _tie_order(table, protocol)
         self.itself: Integers | None = None
         if protocol.exclude_self:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,11 @@ from detap.tables.detection import (
     Integers,
     Name,
     ResponseCounts,
+    Table,
     distinct_name,
 )
 from detap.tables.masks import Masks
 from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
-
-Table = TypeVar("Table", GroundTruth, Detections)
 
 _MERGE = "pass merge_images=True (--merge-images) if their boxes differ"
 _MERGE_HINTS = {

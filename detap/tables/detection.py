@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import ne
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.problems import check_list
+from detap.io.stream import refuse
 from detap.io.writing import write
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
@@ -551,7 +552,7 @@ class Detections(_Table):
                 files=tuple(SourceFile(*_tuples(file)) for file in header["files"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            npz.refuse(str(path), f"is damaged: {type(error).__name__}: {error}")
+            refuse(str(path), f"is damaged: {type(error).__name__}: {error}")
 
     def reindex_like(
         self, ground_truth: GroundTruth, *, extra_images: str = "error"
@@ -613,6 +614,9 @@ class Detections(_Table):
             class_ids=distinct,
             notes=(*notes, replace(UNICODE_FORM, count=changed)),
         )
+
+
+Table = TypeVar("Table", GroundTruth, Detections)
 
 
 def _tuples(value: Any) -> Any:

@@ -8,16 +8,15 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from io import BytesIO
-from typing import Any, NoReturn
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Problem
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import Name, check_scores
 from detap.tables.masks import MOST_PIXELS, Masks
 
@@ -153,8 +152,3 @@ def check_indices(columns: Mapping[str, Any], images: int, classes: int, path: s
         column = columns.get(name, ())
         if len(column) and not 0 <= column.min() <= column.max() < count:
             refuse(path, f"is damaged: {name} has an index outside 0 to {count - 1}")
-
-
-def refuse(path: str, message: str, hint: str = "") -> NoReturn:
-    """Raise InputError for a file."""
-    raise InputError(Problem(path, "", message, hint))

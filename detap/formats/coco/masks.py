@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,10 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.assembly import Source
 from detap.tables.columns import FARTHEST
-from detap.tables.detection import Detections, Floats, GroundTruth, Integers
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Table
 from detap.tables.masks import UNKNOWN, Masks
 
 Sizes = NDArray[np.int64]
-Table = TypeVar("Table", GroundTruth, Detections)
 _MAX_SQUARE = 2**16 - 1
 """Side of the largest square mask, used for unknown sizes to avoid cropping."""
 _MAX_SIDE = 2.0**31
