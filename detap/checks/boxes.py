@@ -341,12 +341,9 @@ def _corners(
         reason = f"{order}; {why}" if order else why
         message = f"boxes look like {looks} taken as [x, y, width, height]: {reason}"
         return Problem(path, "", message, f"correct the boxes, or pass {INSIST}")
-    return Problem(
-        path,
-        "",
-        f"boxes look like [x1, y1, x2, y2] but are read as [x, y, width, height]: {why}",
-        f"pass {option} xyxy (boxes='xyxy'; box_format='xyxy' for arrays), or {INSIST}",
-    )
+    message = f"boxes look like [x1, y1, x2, y2] but are read as [x, y, width, height]: {why}"
+    hint = f"pass {option} xyxy (boxes='xyxy'; box_format='xyxy' for arrays), or {INSIST}"
+    return Problem(path, "", message, hint)
 
 
 def _fractions(as_read: int, changed: int, total: int) -> str:

@@ -10,7 +10,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note, Problem, Severity
 from detap.tables._loops import survey_boxes
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import BOX_OPTIONS, FRACTIONS, INSIST
@@ -138,12 +138,8 @@ def repeated_detections(count: int, detections: Detections) -> Iterator[Note]:
             "duplicate detections (same image, class, box) count as false positives; file written "
             "twice or NMS missing?"
         )
-        yield Note(
-            "repeated-detections",
-            message,
-            count,
-            severity="warning" if 100 * count >= len(detections) else "info",
-        )
+        severity: Severity = "warning" if 100 * count >= len(detections) else "info"
+        yield Note("repeated-detections", message, count, severity)
 
 
 # --- notes of readers and evaluation

@@ -154,13 +154,10 @@ def unknown_class_notes(
     unknown = (positives == 0) & (ignored == 0) & (detections > 0)
     if unknown.any():
         names = [classes[k] for k in np.flatnonzero(unknown).tolist()]
-        yield Note(
-            "classes-only-in-detections",
-            f"detections of classes without ground truth ({', '.join(names[:3])}"
-            + (", ..." if len(names) > 3 else "")
-            + "): false positives that no AP includes",
-            int(detections[unknown].sum()),
-        )
+        listed = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        message = f"detections of classes without ground truth ({listed})"
+        message += ": false positives that no AP includes"
+        yield Note("classes-only-in-detections", message, int(detections[unknown].sum()))
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:

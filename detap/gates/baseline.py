@@ -51,11 +51,9 @@ def read_baseline(path: str) -> dict[str, Any]:
     if not isinstance(record, dict) or "schema_version" not in record:
         _refuse(path, "not a detap report")
     if record["schema_version"] != SCHEMA_VERSION:
-        _refuse(
-            path,
-            f"report with schema version {record['schema_version']!r}, expected {SCHEMA_VERSION}",
-            "regenerate it with this version: detap eval -o FILE.json",
-        )
+        version = record["schema_version"]
+        message = f"report with schema version {version!r}, expected {SCHEMA_VERSION}"
+        _refuse(path, message, "regenerate it with this version: detap eval -o FILE.json")
     key = _KINDS.get(str(record.get("kind")), "")
     metrics = {"summary": _METRICS, key: _ROWS}
     one_slice = {**metrics, "images": _is_count, "images_sha256?": _TEXT}

@@ -180,13 +180,12 @@ def _hidden_class_drops(
         (largest, before, after, count, text, name), more = max(drops), len(drops) - 1
         passed = "passed" if gate.status == "passed" else "did not fail"
         others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
-        yield Note(
-            "gate-hides-class-drop",
+        message = (
             f"{gate.name} {passed} but {text} dropped by {largest:.4f} "
             f"({before:.4f} to {after:.4f}, {count} ground truths)"
-            f"{others}; gate it with {option_names.limit('max_drop', name, gate.limit)}",
-            len(drops),
+            f"{others}; gate it with {option_names.limit('max_drop', name, gate.limit)}"
         )
+        yield Note("gate-hides-class-drop", message, len(drops))
 
 
 def _class_drops(

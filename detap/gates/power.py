@@ -118,12 +118,9 @@ def underpowered_notes(power: PowerAnalysis | None) -> list[Note]:
     worst = max(rows, key=lambda row: row.min_detectable_drop / (row.limit or 1))
     units = images_needed(worst.units, worst.min_detectable_drop, worst.limit)
     others = "" if len(rows) == 1 else f"; {len(rows) - 1} more limits are too low"
-    return [
-        Note(
-            "gate-underpowered",
-            f"{worst.name} limit {worst.limit:.6g} is below the minimum detectable drop "
-            f"{worst.min_detectable_drop:.4f} of these {worst.units:,} {power.units}; "
-            f"{units:,} {power.units} are needed{others}",
-            len(rows),
-        )
-    ]
+    message = (
+        f"{worst.name} limit {worst.limit:.6g} is below the minimum detectable drop "
+        f"{worst.min_detectable_drop:.4f} of these {worst.units:,} {power.units}; "
+        f"{units:,} {power.units} are needed{others}"
+    )
+    return [Note("gate-underpowered", message, len(rows))]

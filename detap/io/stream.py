@@ -170,21 +170,17 @@ class Stream:
             block: bytes = self._gzip.read(count)
         except (EOFError, zlib.error, OSError) as error:
             refuse(self.path, f"damaged gzip: {error}", "compress or download it again")
-        allowed = max(MIN_EXPANSION_LIMIT, self.limits.expansion * self.size)
+        times = self.limits.expansion
+        allowed = max(MIN_EXPANSION_LIMIT, times * self.size)
         if self._delivered + len(block) > allowed:
-            refuse(
-                self.path,
-                f"expands to more than {allowed} bytes, {self.limits.expansion} times its size",
-                "if you trust the file, raise the limit with --max-expansion",
-            )
+            message = f"expands to more than {allowed} bytes, {times} times its size"
+            hint = "if you trust the file, raise the limit with --max-expansion"
+            refuse(self.path, message, hint)
         return block
 
     def _too_large(self) -> NoReturn:
-        refuse(
-            self.path,
-            f"is larger than {self.limits.file_bytes} bytes",
-            "raise the limit with --max-file-size",
-        )
+        message = f"is larger than {self.limits.file_bytes} bytes"
+        refuse(self.path, message, "raise the limit with --max-file-size")
 
     def read_all(self) -> bytes:
         """Return the remaining bytes; raise InputError if the file changed."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.ranking import PANEL, QUERIES, Panels, make_panels, negative_distances, products
-from detap.errors import InputError, Problem
+from detap.io.stream import refuse
 from detap.protocols.ranking import Retrieval
 from detap.tables.ranking import Gallery
 
@@ -95,11 +95,9 @@ class Similarities:
         # Divide by the largest component first, so that squares neither overflow nor underflow.
         largest = np.abs(columns).max(axis=0, initial=0.0)
         if not (largest > 0).all():
-            self._refuse(
-                f"{subject} {indices[np.argmin(largest > 0)]}",
-                "vector of length 0 has no cosine",
-                "remove it, or use --similarity dot or euclidean",
-            )
+            message, where = "vector of length 0 has no cosine", indices[np.argmin(largest > 0)]
+            hint = "remove it, or use --similarity dot or euclidean"
+            refuse(self.file, message, hint, f"{subject} {where}")
         columns /= largest
         # Sum in the order of components, as for products.
         squares = np.zeros(len(indices))
@@ -115,11 +113,5 @@ class Similarities:
         sizes = [float(np.abs(x).max(initial=0.0)) for x in (query, gallery)]
         factors = [max(sizes)] * 2 if self.euclidean else sizes
         if factors[0] * factors[1] * query.shape[1] > limit:
-            self._refuse(
-                "",
-                f"products of components up to {max(sizes):g} overflow",
-                "divide all vectors by the same number",
-            )
-
-    def _refuse(self, location: str, message: str, hint: str) -> None:
-        raise InputError(Problem(self.file, location, message, hint))
+            message = f"products of components up to {max(sizes):g} overflow"
+            refuse(self.file, message, "divide all vectors by the same number")

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
+from detap.io.stream import refuse
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.masks import Masks
 from detap.tables.shapes import READERS
@@ -55,10 +56,7 @@ def check_items(side: str, items: Items, iou_types: Sequence[str]) -> None:
             if len(item[key]) != len(item[first]):
                 one = {"boxes": "box", "masks": "mask"}.get(first, "row")
                 message = f"{len(item[first])} {first} and {len(item[key])} {key}"
-                problem = Problem(
-                    _TABLES[side], f"image {index}", message, f"give one for each {one}"
-                )
-                raise InputError(problem)
+                refuse(_TABLES[side], message, f"give one for each {one}", f"image {index}")
         boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
         if boxes.numel() and boxes.shape[1:] != (4,):
             raise UsageError(

@@ -85,14 +85,12 @@ class Shapes:
         moved = inside_ranges(areas, ranges) != inside_ranges(shapes, ranges)
         count = int(np.count_nonzero(moved.any(axis=0)))
         if len(ranges) > 1:
-            yield Note(
-                "detection-area-of-box",
+            message = (
                 f"detections have a bbox in another area range than their {shape_name}; the bbox "
                 "decides the range of unmatched detections, as in pycocotools; use "
-                f"--detection-area {value} for the area of the {shape_name}",
-                count,
-                severity="info",
+                f"--detection-area {value} for the area of the {shape_name}"
             )
+            yield Note("detection-area-of-box", message, count, severity="info")
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on the shapes."""

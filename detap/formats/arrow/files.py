@@ -62,11 +62,8 @@ class Container:
         size = max(self.size, self.width * len(columns) * sum(self.rows))
         if size > allowed:
             option = "--max-expansion" if allowed == times else "--max-file-size"
-            refuse(
-                self.path,
-                f"expands from {given} to {size} bytes, the limit is {allowed}",
-                f"if the file is trusted, raise the limit ({option})",
-            )
+            message = f"expands from {given} to {size} bytes, the limit is {allowed}"
+            refuse(self.path, message, f"if the file is trusted, raise the limit ({option})")
 
 
 class _Parquet(Container):
