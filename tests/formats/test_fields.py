@@ -86,6 +86,11 @@ def test_ids_are_whole_numbers() -> None:
     assert not accepted(f"[{record(image_id='1.5')}]")
 
 
+def test_a_key_of_no_column_twice() -> None:
+    check(f"[{record(f'{X}1, {X}2')}]")
+    check(f"[{record(f'{X}1')}, {record(f'{X}1, {X}2')}]")
+
+
 PARTS = st.sampled_from(["0", "7", "12", "345.67", "0.25", "1." + "3" * 60, "9" * 61, "-1", "1e5"])
 LISTS = st.lists(st.tuples(PARTS, st.sampled_from([",", ", ", ",  ", " , "])), min_size=1)
 
