@@ -150,10 +150,13 @@ def rounded_areas(table: GroundTruth | Detections, rows: str) -> tuple[Note, ...
     return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 
-def rounded_corners(corners: Floats, read: Floats, written: str) -> tuple[Note, ...]:
+def rounded_corners(
+    table: GroundTruth | Detections, read: Floats, written: str
+) -> tuple[Note, ...]:
     """Return the note of boxes with other corners when `read` again as x, y, width, height."""
-    count = int(np.count_nonzero((encode_boxes(read, "xywh")[0] != corners).any(axis=1)))
-    message = f"corners change in the last bits as {written}"
+    count = int(np.count_nonzero((encode_boxes(read, "xywh")[0] != table.corners).any(axis=1)))
+    rows = "detections" if isinstance(table, Detections) else "objects"
+    message = f"{rows}: corners change in the last bits as {written}"
     return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 

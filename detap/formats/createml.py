@@ -78,7 +78,7 @@ class CreateMl(DocumentFormat):
         boxes = to_xywh(table.corners, table.box_area)[0]
         boxes[:, :2] += boxes[:, 2:] / 2
         read = np.hstack([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]])
-        notes += rounded_corners(table.corners, read, "center, width, height")
+        notes += rounded_corners(table, read, "center, width, height")
         scores = scores_of(table)
         labels, values = table.label.tolist(), boxes.tolist()
 

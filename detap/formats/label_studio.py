@@ -331,7 +331,7 @@ def _add_results(
     boxes = to_xywh(table.corners, table.box_area)[0]
     side = np.tile(sizes[table.image], 2)
     percent = _percent(boxes, side)
-    notes += rounded_corners(table.corners, percent * side / 100, "percent")
+    notes += rounded_corners(table, percent * side / 100, "percent")
     negative = np.any(boxes[:, 2:] < 0, axis=1)
     notes += lost(f"{kind} of negative size; readers reject them", negative)
     scores = scores_of(table)

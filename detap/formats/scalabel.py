@@ -145,7 +145,7 @@ class Scalabel(DocumentFormat):
         boxes = to_xywh(table.corners, table.box_area)[0]
         last = boxes[:, :2] + boxes[:, 2:] - 1
         read = np.hstack([boxes[:, :2], last - boxes[:, :2] + 1])
-        notes += rounded_corners(table.corners, read, "pixels inside the box")
+        notes += rounded_corners(table, read, "pixels inside the box")
         scores = scores_of(table)
         crowd = table.crowd.tolist() if isinstance(table, GroundTruth) else [False] * len(table)
         labels, values = table.label.tolist(), np.hstack([boxes[:, :2], last]).tolist()
