@@ -106,11 +106,9 @@ def known_sizes(content: Content) -> Floats:
         missing = np.flatnonzero(np.isnan(known).any(axis=1) & with_boxes)
         if len(missing):
             more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
-            raise content.refuse(
-                f"size of image {content.images[missing[0]]!r}{more} is unknown, required for "
-                "normalized boxes",
-                "use ground truth with image sizes",
-            )
+            message = f"size of image {content.images[missing[0]]!r}{more} is unknown"
+            message += ", required for normalized boxes"
+            raise content.refuse(message, "use ground truth with image sizes")
     return known
 
 

@@ -62,7 +62,7 @@ from detap.tables.detection import (
 )
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
-FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
+FLAGS = {"iscrowd": "crowd", "ignore": "ignore", "isgroupof": "group_of", "difficult": "difficult"}
 _COLUMNS: Columns = [
     (("category", "categories", "category_id", "label", "labels"), "key"),
     *(("bbox", "box"), ("area", "area"), ("score", "score")),
@@ -84,7 +84,7 @@ class Lines:
     box: Floats  # as written
     area: Floats  # NaN if a box has none of its own
     score: Floats  # 0 for ground truth
-    flags: dict[str, Flags]
+    flags: dict[str, Any]  # (N,) bool, by the names of the table's columns
 
     def __init__(
         self, path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class Lines:
             message, hint = "has a score (detections?)", "use the ground truth"
             self.problems.add_rows(scored, self.located, message, hint)
             self.score = np.zeros(len(self.area))
-        self.flags = {name: objects.take(name) == 1 for name in FLAGS}
+        self.flags = {flag: objects.take(name) == 1 for name, flag in FLAGS.items()}
         self.problems.raise_any()
 
     def __len__(self) -> int:
@@ -300,7 +300,6 @@ def read_ground_truth(
     image = indices_in(lines.images, images)[lines.image]
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     area = lines.area
-    crowd, ignore, group_of, difficult = (lines.flags[name] for name in FLAGS)
     table = GroundTruth(
         image=image,
         label=indices_in(lines.classes, classes)[lines.label],
@@ -312,10 +311,7 @@ def read_ground_truth(
         class_ids=classes,
         files=(),
         area=np.where(np.isnan(area), box_area, area),
-        crowd=crowd,
-        ignore=ignore,
-        group_of=group_of,
-        difficult=difficult,
+        **lines.flags,
         extra=lines.attributes.columns(),
     )
     given = tuple(_class_name(lines.path, name, names) for name in classes)

@@ -113,11 +113,9 @@ class JsonText:
         except RecursionError:
             raise NotJsonError(start, "is nested too deeply", "reduce the nesting") from None
         for key in self._repeated:
-            self.problems.add_here(
-                name if number < 0 else f"{name}[{number}]",
-                f"duplicate key {short_json(key)} in one object",
-                "keep one of them",
-            )
+            location = name if number < 0 else f"{name}[{number}]"
+            message = f"duplicate key {short_json(key)} in one object"
+            self.problems.add_here(location, message, "keep one of them")
         self._repeated.clear()
         return value
 
@@ -148,11 +146,9 @@ class JsonText:
         """Return the error for invalid JSON at an index."""
         remaining = self.text[index : index + _SHOWN].rstrip()
         if "Unterminated string" in message or not _STRUCTURE.search(remaining):
-            return NotJsonError(
-                min(index, len(self.text)),
-                f"file is truncated: it ends inside a value, after {len(self.text)} characters",
-                "download or write it again",
-            )
+            size = len(self.text)
+            message = f"file is truncated: it ends inside a value, after {size} characters"
+            return NotJsonError(min(index, size), message, "download or write it again")
         before = self.text[max(0, index - _NEARBY) : index].rstrip()
         if before.endswith(",") and remaining[0] in "]}":
             message = "trailing comma"

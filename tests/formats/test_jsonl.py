@@ -303,7 +303,7 @@ def test_null_in_lists() -> None:
     assert check(data)
     columns = read(data, scored=False)
     assert np.array_equal(columns.area, [12, 13, 9, np.nan], equal_nan=True)
-    assert columns.flags["iscrowd"] == [True, True, False, False]
+    assert columns.flags["crowd"] == [True, True, False, False]
 
 
 def test_scores_and_ids() -> None:

@@ -22,7 +22,7 @@ _HINTS = {
 BOX = "bbox"
 XYWH = ("x", "y", "width", "height")
 CORNERS = ("x1", "y1", "x2", "y2")
-FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
+FLAGS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore", "group_of": "group_of"}
 
 _OBJECTS = "objects"
 _KEY = b"boxes"
@@ -111,11 +111,8 @@ class Shape:
                 return "xywh"
             named, source = _BOX_FORMATS.get(text, ""), "the metadata"
         if not named and boxes is None:
-            self._problems.add_here(
-                "",
-                "box format of bbox is unknown",
-                "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
-            )
+            hint = "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`"
+            self._problems.add_here("", "box format of bbox is unknown", hint)
         elif named and boxes not in (None, named):
             message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
             self._problems.add_here("", message, "omit --boxes, or correct the file")

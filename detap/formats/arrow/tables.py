@@ -63,7 +63,6 @@ _LAYOUT = (
     "name the columns after the box format (x1, y1, x2, y2 or x, y, width, height), or set the "
     "metadata `boxes` of bbox"
 )
-_FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "group_of": "group_of"}
 
 
 def read_ground_truth(
@@ -85,7 +84,7 @@ def read_ground_truth(
         "corners": table.corners,
         "box_area": table.box_area,
         "area": np.where(np.isnan(area), table.box_area, area),
-        **{flag: table.numbers[name] == 1 for flag, name in _FLAGS.items()},
+        **{flag: table.numbers[name] == 1 for name, flag in FLAGS.items()},
     }
     if not len(table) and not table.limits.empty:
         table.problems.add_here("", "no annotations")

@@ -295,8 +295,6 @@ class ResultsFile:
         expected = "a string" if expects_text else "a number"
         wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
         for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
-            self.problems.add_here(
-                self._records.location(row),
-                f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
-                "ground truth",
-            )
+            given = short_json(names[ids.rows[row]])
+            message = f"category_id is {given}, expected {expected} as in the ground truth"
+            self.problems.add_here(self._records.location(row), message)
