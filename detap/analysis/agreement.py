@@ -130,7 +130,7 @@ def _pairs(first: Boxes, second: Boxes, iou: float, *, by_class: bool = False) -
     sides = second, first
     if not by_class:
         sides = second._replace(label=second.label * 0), first._replace(label=first.label * 0)
-    pairs = candidates(sides, None, None, inclusive_pixels=False)
+    pairs = candidates(sides, False, None, inclusive_pixels=False)
     iou = min(iou, 1 - 1e-10)  # as pycocotools; that of equal boxes may be below 1
     pairs = pairs.reaching(iou, strict=False)
     equal = second.label[pairs.detection] == first.label[pairs.truth]

@@ -214,7 +214,7 @@ def _assigned(results: MatchResults, rows: Integers, free: NDArray[np.bool_]) ->
     among = np.zeros(len(detections.image), np.bool_)
     among[rows] = True
     any_class, inclusive = run.pairs_of_any_class, protocol.inclusive_pixels
-    pairs = candidates((detections, truth), None, any_class, inclusive_pixels=inclusive)
+    pairs = candidates((detections, truth), False, any_class, inclusive_pixels=inclusive)
     matched, _ = assign(
         pairs.select(among[pairs.detection] & free[pairs.truth]),
         counted=free,

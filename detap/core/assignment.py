@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detap.core import _assignment
 from detap.core.arrays import Boxes, Pairs
 from detap.core.matching import group_pairs
-from detap.core.overlap import paired_overlaps
+from detap.core.overlap import overlaps_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -49,10 +49,9 @@ class Candidates(NamedTuple):
 
 
 def candidates(
-    boxes: tuple[Boxes, Boxes], crowd: Flags | None, pairs: Pairs | None, *, inclusive_pixels: bool
+    boxes: tuple[Boxes, Boxes], crowd: Flags | bool, pairs: Pairs | None, *, inclusive_pixels: bool
 ) -> Candidates:
     """Return all pairs of an image and class that overlap; by ground truth, then detection."""
-    detections, ground_truths = boxes
     start, truth = group_pairs(*boxes) if pairs is None else pairs[:2]
     detection = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
     if pairs is not None:
@@ -62,14 +61,7 @@ def candidates(
         for begin in range(0, max(len(truth), 1), _CHUNK):
             rows = slice(begin, begin + _CHUNK)
             dt, gt = detection[rows], truth[rows]
-            iou = paired_overlaps(
-                detections.corners[dt],
-                ground_truths.corners[gt],
-                detection_areas=detections.overlap_area[dt],
-                truth_areas=ground_truths.overlap_area[gt],
-                crowd=None if crowd is None else crowd[gt],
-                inclusive_pixels=inclusive_pixels,
-            )
+            iou = overlaps_of(boxes, dt, gt, inclusive_pixels, crowd=crowd, paired=True)
             parts.append(Candidates(dt, gt, iou))
     parts = [part.select(part.iou > 0) for part in parts]
     overlapping = Candidates(*map(np.concatenate, zip(*parts, strict=True)))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from detap.core.arrays import Boxes, Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import accumulate, group_pairs, match_and_accumulate
-from detap.core.overlap import paired_overlaps
+from detap.core.overlap import overlaps_of
 from detap.core.params import MatchParams, inside_ranges
 
 Floats = NDArray[np.float64]
@@ -128,14 +128,8 @@ def _nearest_groups(
     start, index = group_pairs(detections.select(rows), ground_truths.select(groups))
     rank, truth = np.repeat(np.arange(len(rows)), np.diff(start)), groups[index]
     dt = rows[rank]
-    iou = paired_overlaps(
-        detections.corners[dt],
-        ground_truths.corners[truth],
-        detection_areas=detections.overlap_area[dt],
-        truth_areas=ground_truths.overlap_area[truth],
-        crowd=np.ones(len(dt), np.bool_),
-        inclusive_pixels=table.params.inclusive_pixels,
-    )
+    boxes, inclusive = (detections, ground_truths), table.params.inclusive_pixels
+    iou = overlaps_of(boxes, dt, truth, inclusive, crowd=True, paired=True)
     order = np.lexsort((-truth if table.params.last_of_equal else truth, -iou, rank))
     order = order[iou[order] > 0]
     best = order[np.flatnonzero(np.diff(rank[order], prepend=-1))]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes, Scores
-from detap.core.overlap import paired_overlaps
+from detap.core.overlap import overlaps_of
 from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]
@@ -194,14 +194,8 @@ class _ClassMatcher:
             # The n-th row of each ground truth is the n-th detection of its image.
             nth = np.arange(len(truth_index)) - np.searchsorted(truth_index, truth_index)
             truth, dt = chosen[truth_index], dt_rows[begin[image[truth_index]] + nth]
-            iou = paired_overlaps(
-                self.detections.corners[dt],
-                self.ground_truths.corners[truth],
-                detection_areas=self.detections.overlap_area[dt],
-                truth_areas=self.ground_truths.overlap_area[truth],
-                crowd=np.full(len(truth_index), crowd),
-                inclusive_pixels=self.params.inclusive_pixels,
-            )
+            boxes, inclusive = (self.detections, self.ground_truths), self.params.inclusive_pixels
+            iou = overlaps_of(boxes, dt, truth, inclusive, crowd=crowd, paired=True)
             reached = iou > min_iou if self.params.strict else iou >= min_iou
             pairs.append(_Pairs(truth[reached], dt[reached], iou[reached]))
         return _Pairs(*map(np.concatenate, zip(*pairs, strict=True)))

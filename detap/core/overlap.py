@@ -3,12 +3,16 @@
 Source: ``bbIou`` of COCO's maskApi.c, for the order of operations.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _overlap
+from detap.core.arrays import Boxes
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 
 
 def pixel_areas(corners: Floats) -> Floats:
@@ -63,4 +67,25 @@ def paired_overlaps(
     out = np.zeros(len(intersection))
     return np.divide(
         intersection, denominator, out=out, where=(intersection > 0) & (denominator > 0)
+    )
+
+
+def overlaps_of(
+    boxes: tuple[Boxes, Boxes],
+    rows: Rows,
+    truths: Rows,
+    inclusive_pixels: bool,
+    *,
+    crowd: NDArray[np.bool_] | bool = False,
+    paired: bool = False,
+) -> Floats:
+    """Return the IoU of some detections and ground truths, (N, G); of those `paired`, (P,)."""
+    detections, ground_truths = boxes
+    return (paired_overlaps if paired else overlaps)(
+        detections.corners[rows],
+        ground_truths.corners[truths],
+        detection_areas=detections.overlap_area[rows],
+        truth_areas=ground_truths.overlap_area[truths],
+        crowd=np.broadcast_to(crowd, len(ground_truths.corners))[truths],
+        inclusive_pixels=inclusive_pixels,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes, Scores
 from detap.core.matching import max_dets_array
-from detap.core.overlap import overlaps
+from detap.core.overlap import overlaps_of
 from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]
@@ -41,13 +41,7 @@ def match_by_iou(
         rows = proposals[: limits[-1]]
         if not (len(rows) and len(truths)):
             continue
-        iou = overlaps(
-            detections.corners[rows],
-            ground_truths.corners[truths],
-            detection_areas=detections.overlap_area[rows],
-            truth_areas=ground_truths.overlap_area[truths],
-            inclusive_pixels=inclusive_pixels,
-        )
+        iou = overlaps_of((detections, ground_truths), rows, truths, inclusive_pixels)
         counts = [min(limit, len(rows)) for limit in limits]
         for a, mask in enumerate(counted[:, truths]):
             matched = {count: _match_best(iou[:count, mask]) for count in {*counts}}

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.arrays import Boxes
 from detap.core.jaccard import SCORE_THRESHOLDS, Counts, JaccardCounts
 from detap.core.match_table import MatchTable
-from detap.core.overlap import overlaps
+from detap.core.overlap import overlaps_of
 from detap.errors import UsageError
 from detap.evaluation.prepare import rows_by_key
 from detap.evaluation.run import EvaluationRun
-from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
 
 Rows = NDArray[np.integer[Any]]
@@ -25,19 +23,18 @@ def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) 
     """Return the counts of each image and class with a detection or an object."""
     if find_spec("scipy") is None:
         raise UsageError("JI needs SciPy, which is not installed; pip install 'detap[scipy]'")
-    protocol = run.protocol
-    detections, truth = run.boxes()
-    images = max(len(run.images), 1)
-    key, truth_key = (table.label.astype(np.int64) * images + table.image for table in run.boxes())
+    protocol, boxes = run.protocol, run.boxes()
+    inclusive, images = protocol.inclusive_pixels, max(len(run.images), 1)
+    key, truth_key = (table.label.astype(np.int64) * images + table.image for table in boxes)
     keys = np.unique(np.concatenate([key, truth_key]))
     positive = match_table.positive[0]
     iou = protocol.search_thresholds[threshold]
     counts = [
         _count_image(
-            _overlaps(detections, row, truth, counted, protocol),
-            detections.score[row],
-            _covered(_overlaps(detections, row, truth, region, protocol, of_first=True)),
-            _covered(_overlaps(truth, counted, truth, region, protocol, of_first=True)),
+            overlaps_of(boxes, row, counted, inclusive),
+            boxes[0].score[row],
+            _covered(overlaps_of(boxes, row, region, inclusive, crowd=True)),
+            _covered(overlaps_of((boxes[1], boxes[1]), counted, region, inclusive, crowd=True)),
             iou if protocol.strict_iou else float(np.nextafter(iou, -1.0)),
         )
         for row, counted, region in zip(
@@ -51,26 +48,6 @@ def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) 
     matched, total = np.array(counts, np.int64).reshape(shape).transpose(1, 0, 2)
     label, image = np.divmod(keys, images)
     return JaccardCounts(label.astype(np.int32), image.astype(np.int32), matched, total)
-
-
-def _overlaps(
-    first: Boxes,
-    first_rows: Rows,
-    second: Boxes,
-    second_rows: Rows,
-    protocol: Protocol,
-    *,
-    of_first: bool = False,
-) -> Floats:
-    """Return the IoU of boxes, or their intersection over the area of the first."""
-    return overlaps(
-        first.corners[first_rows],
-        second.corners[second_rows],
-        detection_areas=first.overlap_area[first_rows],
-        truth_areas=second.overlap_area[second_rows],
-        crowd=np.full(len(second_rows), of_first),
-        inclusive_pixels=protocol.inclusive_pixels,
-    )
 
 
 def _count_image(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes, Pairs
 from detap.core.matching import UNLIMITED
-from detap.core.overlap import overlaps, paired_overlaps
+from detap.core.overlap import overlaps_of
 from detap.errors import Note, UsageError
 from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
 from detap.evaluation.overlaps import shapes_of
@@ -240,33 +240,19 @@ class PreparedTables:
 
     def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, ground_truths: Rows) -> Floats:
         """Return the IoUs (n, g) of some detections and ground truths of an image."""
-        detections, of_truth = boxes
         if self.pairs is not None:
             claim, truth = np.repeat(rows, len(ground_truths)), np.tile(ground_truths, len(rows))
             return self.pairs.between(claim, truth).reshape(len(rows), len(ground_truths))
-        return overlaps(
-            detections.corners[rows],
-            of_truth.corners[ground_truths],
-            detection_areas=detections.overlap_area[rows],
-            truth_areas=of_truth.overlap_area[ground_truths],
-            crowd=self.crowd[ground_truths],
-            inclusive_pixels=self.protocol.inclusive_pixels,
-        )
+        inclusive = self.protocol.inclusive_pixels
+        return overlaps_of(boxes, rows, ground_truths, inclusive, crowd=self.crowd)
 
     def matched_iou(self, matched_gt: Integers) -> Floats:
         """Return the IoU of each detection with its matched ground truth, (N,) float64."""
         iou = np.zeros(len(matched_gt))
         rows = np.flatnonzero(matched_gt >= 0)
-        truth, (detections, of_truth) = matched_gt[rows], self.boxes()
+        truth, inclusive = matched_gt[rows], self.protocol.inclusive_pixels
         iou[rows] = (
-            paired_overlaps(
-                detections.corners[rows],
-                of_truth.corners[truth],
-                detection_areas=detections.overlap_area[rows],
-                truth_areas=of_truth.overlap_area[truth],
-                crowd=self.crowd[truth],
-                inclusive_pixels=self.protocol.inclusive_pixels,
-            )
+            overlaps_of(self.boxes(), rows, truth, inclusive, crowd=self.crowd, paired=True)
             if self.pairs is None
             else self.pairs.between(rows, truth)
         )

@@ -23,7 +23,7 @@ from detap.core import curves
 from detap.core.arrays import Boxes
 from detap.core.match_table import MatchTable
 from detap.core.matching import max_dets_array
-from detap.core.overlap import overlaps
+from detap.core.overlap import overlaps_of
 from detap.core.params import inside_ranges
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
@@ -405,13 +405,8 @@ class _ProposalOrders:
         return np.asarray((_reached(covered, self.protocol) & counted).sum(axis=-1))
 
     def _bounds(self, rows: Rows, ground_truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
-        iou = overlaps(
-            self.detections.corners[rows],
-            self.ground_truths.corners[ground_truths],
-            detection_areas=self.detections.overlap_area[rows],
-            truth_areas=self.ground_truths.overlap_area[ground_truths],
-            inclusive_pixels=self.protocol.inclusive_pixels,
-        )
+        boxes, inclusive = (self.detections, self.ground_truths), self.protocol.inclusive_pixels
+        iou = overlaps_of(boxes, rows, ground_truths, inclusive)
         first, last = self.rank.first[rows], self.rank.last[rows]
         groups = []
         for rank in np.unique(first[last > first]):
