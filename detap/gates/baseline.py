@@ -13,10 +13,10 @@ from typing import Any
 from detap._version import SCHEMA_VERSION
 from detap.analysis.recorded import format_difference, reading_differences, recorded_selection
 from detap.decimals import nearly_equal
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.gates.metric_names import MEAN, Metrics, row_key
 from detap.io.json_text import check_text
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
@@ -34,6 +34,7 @@ _KINDS = {
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _DETECTION_ROLES = ("detections", "run", "scores")
 _NAMES = ("name", "id", "group")
+_CREATE = "create it with detap eval -o FILE.json"
 _NOT_RAISED = frozenset(
     {*_NAMES, "ground_truths", "ignored", "detections", "within_max_dets", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "score"}
@@ -47,19 +48,19 @@ def read_baseline(path: str) -> dict[str, Any]:
         record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)
         check_text(record)
     except (ValueError, RecursionError) as error:
-        _refuse(path, f"not a JSON report: {error}")
+        refuse(path, f"not a JSON report: {error}", _CREATE)
     if not isinstance(record, dict) or "schema_version" not in record:
-        _refuse(path, "not a detap report")
+        refuse(path, "not a detap report", _CREATE)
     if record["schema_version"] != SCHEMA_VERSION:
         version = record["schema_version"]
         message = f"report with schema version {version!r}, expected {SCHEMA_VERSION}"
-        _refuse(path, message, "regenerate it with this version: detap eval -o FILE.json")
+        refuse(path, message, "regenerate it with this version: detap eval -o FILE.json")
     key = _KINDS.get(str(record.get("kind")), "")
     metrics = {"summary": _METRICS, key: _ROWS}
     one_slice = {**metrics, "images": _is_count, "images_sha256?": _TEXT}
     shape = {**_SHAPE, **metrics, "slices?": {"*": one_slice}}
     if not (key and record.get("summary") and _fits(record, shape)):
-        _refuse(path, "report with missing or invalid values")
+        refuse(path, "report with missing or invalid values", _CREATE)
     return dict(record)
 
 
@@ -128,10 +129,6 @@ def _fits(value: Any, shape: Any) -> bool:
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not valid JSON")
-
-
-def _refuse(path: str, message: str, hint: str = "create it with detap eval -o FILE.json") -> None:
-    raise InputError(Problem(path, "", message, hint))
 
 
 def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:

@@ -6,12 +6,13 @@ from math import isnan, nan
 from typing import Any, NoReturn
 
 from detap.analysis.data_sets import DataSet, DataSets
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.gates.baseline import protocol_differences, protocol_text
 from detap.gates.checks import Interval, Intervals
 from detap.gates.config import GateConfig
 from detap.gates.evaluate import Subject
 from detap.gates.metric_names import MEAN, MetricName, Metrics, absent
+from detap.io.stream import refuse
 from detap.metrics import metric_named
 
 
@@ -59,8 +60,7 @@ def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: s
     """Return the metrics of a JSON report of ``detap eval``."""
     if record["kind"] != "detection":
         kind = str(record["kind"]).replace("_", " ")
-        hint = "use the JSON report of detap eval"
-        raise InputError(Problem(path, "", f"a report of kind {kind}", hint))
+        refuse(path, f"a report of kind {kind}", "use the JSON report of detap eval")
 
     selection = record.get("selection") or {}
     truth = [item for item in record["inputs"] if item.get("role") == "ground_truth"]

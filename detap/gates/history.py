@@ -8,7 +8,7 @@ from math import nan
 from typing import Any, NamedTuple
 
 from detap.decimals import nearly_equal
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.gates.baseline import (
     differences,
     metrics_of_record,
@@ -17,6 +17,7 @@ from detap.gates.baseline import (
     threshold_differences,
 )
 from detap.gates.metric_names import MetricName, Metrics, resolve
+from detap.io.stream import refuse, refuse_os_error
 from detap.metrics.at_threshold import AT_THRESHOLD
 
 
@@ -70,11 +71,9 @@ def _reports_in_folder(folder: str) -> list[str]:
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
     except OSError as error:
-        message = f"cannot list: {error.strerror}"
-        raise InputError(Problem(folder, "", message, "check its permissions")) from None
+        refuse_os_error(folder, error)
     if not names:
-        hint = "write reports with detap eval -o FILE.json"
-        raise InputError(Problem(folder, "", "no .json files", hint))
+        refuse(folder, "no .json files", "write reports with detap eval -o FILE.json")
     return [os.path.join(folder, name) for name in sorted(names, key=_natural_key)]
 
 

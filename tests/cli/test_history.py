@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("os.listdir", refuse)
     with pytest.raises(InputError) as caught:
         report_paths([str(tmp_path)])
-    message = f"{tmp_path}: cannot list: Permission denied; check its permissions"
+    message = f"{tmp_path}: permission denied; check its permissions"
     assert str(caught.value) == message
 
 
