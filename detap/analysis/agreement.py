@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from detap.core.arrays import Boxes
 from detap.core.assignment import Candidates, assign, candidates
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note
+from detap.io.stream import refuse
 from detap.metrics.metric import ratios
 from detap.tables.columns import indices_in, ordered
 from detap.tables.detection import Floats, GroundTruth, Integers, Name
@@ -104,8 +105,7 @@ def _require_same_images(first: GroundTruth, second: GroundTruth) -> None:
                 f"{len(missing)} of {len(other.images)} images of {other.path} are missing, "
                 f"first {missing[0]!r}"
             )
-            hint = "give both files the same images"
-            raise InputError(Problem(table.path, "", message, hint))
+            refuse(table.path, message, "give both files the same images")
 
 
 def _boxes(

@@ -12,7 +12,7 @@ from typing import Any
 
 from detap.errors import InputError, Note, Problem
 from detap.io.json_text import decode, distinct
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import Name
 
 _HEADINGS = ("image", "tag")
@@ -32,7 +32,7 @@ def read_slices(path: str, images: Iterable[Name]) -> tuple[dict[str, list[Name]
     unknown = tagged - name_by_text.keys()
     if unknown and unknown == tagged:
         message = f"no image is in the ground truth (e.g. {min(unknown)!r})"
-        raise InputError(Problem(path, "", message, "use the image names of the ground truth"))
+        refuse(path, message, "use the image names of the ground truth")
     notes = []
     if unknown:
         message = f"slice images not in the ground truth (e.g. {min(unknown)!r})"
@@ -76,15 +76,14 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
     try:
         headings = next(rows, None)
         if headings is None or tuple(cell.strip().lower() for cell in headings) != _HEADINGS:
-            hint = "start the file with image,tag"
-            raise InputError(Problem(path, "line 1", "is not the header image,tag", hint))
+            refuse(path, "is not the header image,tag", "start the file with image,tag", "line 1")
         for row in rows:
             if not row:
                 continue
             if len(row) != len(_HEADINGS) or not all(row):
                 message = f"has {len(row)} columns, or an empty one"
                 hint = "write image,tag; one line per tag of an image"
-                raise InputError(Problem(path, f"line {rows.line_num}", message, hint))
+                refuse(path, message, hint, f"line {rows.line_num}")
             yield row[0], row[1]
     except csv.Error as error:
         raise InputError(Problem(path, f"line {rows.line_num}", f"is not CSV: {error}")) from None
@@ -99,8 +98,7 @@ def _json_pairs(
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(path, "", f"is not JSON: {error}")) from None
     if not isinstance(record, dict) or not record:
-        hint = 'write {"image": ["tag"]} or {"tag": ["image"]}'
-        raise InputError(Problem(path, "", "is not a JSON object", hint))
+        refuse(path, "is not a JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}')
     # Keys are images if more keys than values are known images.
     keys = sum(key in name_by_text for key in record)
     values = sum(
@@ -111,8 +109,7 @@ def _json_pairs(
             yield None, key
         for entry in _as_list(value):
             if isinstance(entry, bool) or not isinstance(entry, str | int):
-                message, hint = f"{entry!r} is not a name", "use names or integers"
-                raise InputError(Problem(path, f"entry {key!r}", message, hint))
+                refuse(path, f"{entry!r} is not a name", "use names or integers", f"entry {key!r}")
             yield (key, str(entry)) if keys >= values else (str(entry), key)
 
 

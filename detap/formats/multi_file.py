@@ -8,16 +8,16 @@ from glob import glob
 from typing import Any, NamedTuple, TypeVar
 
 from detap.checks.inputs import counts_of_detections, warned_of_detections, warned_of_truth
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import InputError, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
 from detap.formats.read import detections_from
 from detap.formats.subsets import resolve_subset
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import STDIN, is_url, shown
+from detap.io.paths import STDIN, is_url
 from detap.io.remote import matching_urls
-from detap.io.stream import refuse_os_error
+from detap.io.stream import refuse, refuse_os_error
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 
@@ -36,8 +36,7 @@ def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
         else:
             matches = glob(text, recursive=True)
         if not matches:
-            hint = "check the pattern and the working directory"
-            raise InputError(Problem(shown(text), "", "matches no file", hint))
+            refuse(text, "matches no file", "check the pattern and the working directory")
         paths += matches
     return tuple(sorted(paths))
 
@@ -75,7 +74,7 @@ def _files_of(path: str, file_format: Format) -> list[str]:
     if not names:
         message = f"folder has no {file_format.title} files"
         hint = f"expected files or a folder of *{file_format.suffixes[0]} files"
-        raise InputError(Problem(path, "", message, hint))
+        refuse(path, message, hint)
     return [os.path.join(path, name) for name in names]
 
 
@@ -116,7 +115,7 @@ def ground_truth_of(
     joined = replace(joined, notes=(*joined.notes, *warned_of_truth(joined)))
     if not len(joined):
         message = f"no annotations in any of the {len(tables)} ground-truth inputs"
-        raise InputError(Problem(joined.files[0].path, "", message))
+        refuse(joined.files[0].path, message)
     return joined
 
 

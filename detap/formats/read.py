@@ -41,6 +41,7 @@ from detap.formats.stem_matching import (
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.io.problems import check_choice
+from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, Table
 from detap.tables.notes import EXTRA_IMAGES as LEFT_OUT
 from detap.tables.notes import UNICODE_FORM
@@ -95,9 +96,8 @@ def with_missing_scores(detections: Detections, treatment: Any) -> Detections:
     if treatment in (None, "none") or detections.has_scores:
         return detections
     if treatment == "error":
-        hint = "add them, or leave out --missing-scores error"
         message = f"none of the {len(detections)} detections has a score"
-        raise InputError(Problem(detections.path, "", message, hint))
+        refuse(detections.path, message, "add them, or leave out --missing-scores error")
     return replace(detections, missing_scores=treatment)
 
 
@@ -171,7 +171,7 @@ def _read_renamed(
             name, count = versions.most_common(1)[0]
             message = f"the export has {count} versions of image {quote(name)}"
             hint = "predict on the exported images, or export without augmentation"
-            raise InputError(Problem(truth.path, "", message, hint))
+            refuse(truth.path, message, hint)
         notes = (*detections.notes, replace(note, count=len(originals)))
         read.append(restore_ids(replace(detections, notes=notes), truth))
         if not _left_out(detections):

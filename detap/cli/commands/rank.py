@@ -22,12 +22,13 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.formats.ranking import runs, samples
 from detap.gates.config import OptionNames
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.ranking import Ranked
 from detap.io.paths import STDIN, SourceFile
+from detap.io.stream import refuse
 from detap.protocols.ranking import Classification, Retrieval
 from detap.ranking import classification as classifications
 from detap.ranking.metrics import select_metrics
@@ -165,8 +166,7 @@ def retrieval(session: Session, /, **options: Any) -> int:
         before = score(source.read(gates.baseline_detections))
         if result.queries != before.queries or (result.relevant != before.relevant).any():
             hint = "use a ranking of the same data"
-            message = "has other queries or relevant items"
-            raise InputError(Problem(gates.baseline_detections, "", message, hint))
+            refuse(gates.baseline_detections, "has other queries or relevant items", hint)
         earlier = _ranked(retrieval_report(before), before)
     objectives = None
     if options["losses"] or options["batches"]:

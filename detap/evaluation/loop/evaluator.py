@@ -9,12 +9,12 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain, islice
 from threading import Lock
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
 from detap._version import __version__
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, evaluate, with_analyses
 from detap.evaluation.loop.batches import BOX_FORMATS, Batch, Ragged, Table
@@ -22,6 +22,7 @@ from detap.evaluation.overlaps.boxes import missing_shapes, refuse_polygons
 from detap.evaluation.scoring import score_tables
 from detap.evaluation.selection import name_mask
 from detap.io.problems import check_choice, check_list
+from detap.io.stream import refuse
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
 from detap.tables.columns import Columns, Name, as_array, check_scores
@@ -248,10 +249,11 @@ class Evaluator:
             for key in ("image_id", *keys.values()):
                 if record.get(key) is None:
                     hint = f"give image_id, {', '.join(keys.values())}"
-                    _refuse(f"{key} is missing", hint, f"record {number}")
+                    refuse("detections", f"{key} is missing", hint, f"record {number}")
             if record["image_id"] not in of_image:
                 message = f"image {record['image_id']!r} is not in the batch"
-                _refuse(message, "name every image of the batch in image_ids", f"record {number}")
+                hint = "name every image of the batch in image_ids"
+                refuse("detections", message, hint, f"record {number}")
             of_image[record["image_id"]].append(record)
         given: Any = {k: [[r[key] for r in of_image[n]] for n in names] for k, key in keys.items()}
         if "keypoints" in given:
@@ -286,7 +288,7 @@ class Evaluator:
             if name not in known:
                 nearest = suggest(name, map(str, known)) if isinstance(name, str) else ""
                 hint = "; ".join(filter(None, (nearest, self._hints[subject])))
-                _refuse(f"{subject} {name!r} is unknown", hint)
+                refuse("detections", f"{subject} {name!r} is unknown", hint)
 
     def _new_images(self, names: Sequence[Name], update: Update) -> Flags:
         """Record the images of an update; return which were not seen before, (B,) bool."""
@@ -299,10 +301,10 @@ class Evaluator:
                 seen[name] = update, index
             elif self.repeats == "error":
                 hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
-                _refuse(f"image {name!r} is updated twice", hint)
+                refuse("detections", f"image {name!r} is updated twice", hint)
             elif _rows_of(*first) != _rows_of(update, index):
                 hint = "split images without repeats, as images[rank::processes]"
-                _refuse(f"image {name!r} is updated twice, with different rows", hint)
+                refuse("detections", f"image {name!r} is updated twice, with different rows", hint)
         self._seen |= seen
         return new
 
@@ -334,9 +336,9 @@ class Evaluator:
             if missing:
                 others = f" (nor {len(missing) - 1} more)" if len(missing) > 1 else ""
                 hint = "update every image, with empty arrays if it has none, or give images='seen'"
-                _refuse(f"image {missing[0]!r} was not updated{others}", hint)
+                refuse("detections", f"image {missing[0]!r} was not updated{others}", hint)
             if not self._seen:
-                _refuse("no image was updated", "update each batch of the loop")
+                refuse("detections", "no image was updated", "update each batch of the loop")
             truth, detections = self._tables()
             images = None if len(self._seen) == len(truth.images) else [*self._seen]
         tables = truth, detections, self.protocol
@@ -397,7 +399,8 @@ class Evaluator:
         try:
             for name, value in self._settings().items():
                 if header["settings"][name] != value:
-                    _refuse(f"has another {name} than this evaluator", "use one for all", part)
+                    message = f"has another {name} than this evaluator"
+                    refuse("detections", message, "use one for all", part)
             names, labels = names_of(header["images"]), names_of(header["labels"])
             sizes = [(name, (float(w), float(h))) for name, (w, h) in header["sizes"]]
             tables = []
@@ -408,7 +411,7 @@ class Evaluator:
                     raise ValueError(f"columns of the {title} differ in length")
                 check_indices(rows, len(names), len(labels), part)
         except (KeyError, TypeError, ValueError) as error:
-            _refuse(f"is damaged: {error}", "", part)
+            refuse("detections", f"is damaged: {error}", "", part)
         self._add(names, tables, sizes)
 
     def _tables(self) -> tuple[GroundTruth, Detections]:
@@ -449,11 +452,6 @@ def _rows_of(update: Update, index: int) -> list[Any]:
                 is_real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
                 rows.append((column + 0.0 if is_real else column).tobytes())
     return rows
-
-
-def _refuse(message: str, hint: str, location: str = "") -> NoReturn:
-    """Raise an InputError about detections of the loop."""
-    raise InputError(Problem("detections", location, message, hint))
 
 
 def _triples(keypoints: Any) -> Any:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import UsageError
 from detap.formats.base import Format
 from detap.formats.stem_matching import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path
+from detap.io.stream import refuse
 from detap.tables.columns import name_of
 from detap.tables.detection import Detections, GroundTruth, Name
 
@@ -50,8 +51,7 @@ class Arrow(Format):
                 if value is not None and values.setdefault(image, value) != value:
                     one = f"{values[image]!r}, {value!r}"
                     message = f"image {image!r} has two values of {name}: {one}"
-                    hint = "use one value per image"
-                    raise InputError(Problem(shown(source.path), "", message, hint))
+                    refuse(source.path, message, "use one value per image")
         return values
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note
 from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
 from detap.formats.coco.columns import TruthColumns, only_texts
 from detap.formats.coco.truth import TruthFile
-from detap.io.paths import shown
+from detap.io.stream import refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import GroundTruth, Name
 from detap.text_input import quote
@@ -87,7 +87,7 @@ def _turned(table: GroundTruth, file: TruthFile, path: str, shapes: str) -> Grou
     if shapes != "bbox":
         degrees = f"attributes.rotation {file.rotated[rows[0]]:g}"
         message = f"boxes are rotated ({degrees}); {len(rows)} in all"
-        raise InputError(Problem(shown(path), file.location(rows[0]), message, _HINT))
+        refuse(path, message, _HINT, file.location(rows[0]))
     corners, box_area = table.corners.copy(), table.box_area.copy()
     angles = np.radians([file.rotated[row] for row in rows])
     cos, sin = np.abs(np.cos(angles)), np.abs(np.sin(angles))
@@ -100,7 +100,6 @@ def _turned(table: GroundTruth, file: TruthFile, path: str, shapes: str) -> Grou
         box_area[rows] = 4 * half.prod(axis=1)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))
     if len(wrong):
-        where = shown(path), file.location(rows[wrong[0]])
-        message = "the area of the bounding box overflows"
-        raise InputError(Problem(*where, message, "correct the box"))
+        where = file.location(rows[wrong[0]])
+        refuse(path, "the area of the bounding box overflows", "correct the box", where)
     return replace(table, corners=corners, box_area=box_area)
