@@ -36,7 +36,8 @@ def perhaps_undefined(ground_truth: GroundTruth, classes: Iterable[str]) -> str:
     flagged = (
         ground_truth.crowd | ground_truth.difficult | ground_truth.ignore | ground_truth.group_of
     )
-    counted = {ground_truth.classes[k] for k in np.unique(ground_truth.label[~flagged]).tolist()}
+    labels = np.flatnonzero(np.bincount(ground_truth.label[~flagged]))  # np.unique imports numpy.ma
+    counted = {ground_truth.classes[k] for k in labels}
     uncounted = [name for name in classes if name not in counted]
     if not uncounted:
         return ""
