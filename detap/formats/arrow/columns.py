@@ -44,6 +44,8 @@ def is_null(column: Any) -> Flags:
 def boxes_of(column: Any) -> Floats:
     """Return lists of four numbers, (N, 4), NaN for lists of other lengths."""
     four = ~is_absent(column)
+    if four.all():  # pyarrow.array imports pandas
+        return floats(column.flatten()).reshape(-1, 4)
     boxes = np.full((len(four), 4), np.nan)
     boxes[four] = floats(column.filter(pa.array(four)).flatten()).reshape(-1, 4)
     return boxes
