@@ -252,3 +252,11 @@ def test_an_escaped_backslash_at_any_position_is_decoded(tmp_path: Path, before:
     masks = result_columns(data, truth, masks=True).masks
     assert masks is not None
     assert masks.runs.tolist() == lengths
+
+
+def test_another_escape_is_no_digit(tmp_path: Path) -> None:
+    """The letter of the escape is a digit, and the number that of the pixels."""
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    spoilt = {"size": [1, 18], "counts": "\b0"}
+    with pytest.raises(InputError, match="counts holds a character that is no digit"):
+        read_detections(result_file(tmp_path, {"segmentation": spoilt}), truth, masks=True)
