@@ -7,6 +7,7 @@ retrieval: precision and recall over ranks, and at the recall levels of the prot
 """
 
 from collections.abc import Iterator
+from os.path import splitext
 from typing import Any
 
 from detap._version import SCHEMA_VERSION, __version__
@@ -21,14 +22,14 @@ from detap.report.writers import csv, json
 
 def check_extension(path: str) -> None:
     """Raise UsageError unless the file name ends in .json or .csv."""
-    if not path.lower().endswith((".json", ".csv")):
+    if _extension(path) not in (".json", ".csv"):
         raise UsageError(f"--curves {escape(path)}: use a file name that ends in .json or .csv")
 
 
 def detection_curves(result: Result, path: str) -> str:
     """Return the curves of a detector in the format of the file name."""
     named = [(curve, result.classes[curve.label]) for curve in result.curves()]
-    if path.lower().endswith(".csv"):
+    if _extension(path) == ".csv":
         headings = ("class", "iou_threshold", "points", "score", "recall", "precision", "fppi")
         return csv.write(headings, (row for one in named for row in _rows(*one)))
     records = [_record(*one) for one in named]
@@ -44,10 +45,14 @@ def retrieval_curves(result: RetrievalResult, path: str) -> str:
         *(("ranks", rank, *point) for rank, point in enumerate(ranks, 1)),
         *(("levels", None, *point) for point in levels),
     ]
-    if path.lower().endswith(".csv"):
+    if _extension(path) == ".csv":
         return csv.write(headings, rows)
     points = [dict(zip(headings, map(plain, row), strict=True)) for row in rows]
     return json.dump(_head(result.protocol.signature(__version__)) | {"points": points})
+
+
+def _extension(path: str) -> str:
+    return splitext(path)[1].lower()
 
 
 def _head(signature: str) -> dict[str, Any]:
