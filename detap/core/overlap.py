@@ -81,11 +81,12 @@ def overlaps_of(
 ) -> Floats:
     """Return the IoU of some detections and ground truths, (N, G); of those `paired`, (P,)."""
     detections, ground_truths = boxes
+    of_truths = None if crowd is False else np.broadcast_to(crowd, len(ground_truths.corners))
     return (paired_overlaps if paired else overlaps)(
         detections.corners[rows],
         ground_truths.corners[truths],
         detection_areas=detections.overlap_area[rows],
         truth_areas=ground_truths.overlap_area[truths],
-        crowd=np.broadcast_to(crowd, len(ground_truths.corners))[truths],
+        crowd=None if of_truths is None else of_truths[truths],
         inclusive_pixels=inclusive_pixels,
     )
