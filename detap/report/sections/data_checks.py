@@ -56,9 +56,9 @@ def data_check_report(
     table = with_totals((name_column("class"), *columns_of("count", *counted)), rows, "total")
     count, listed = len(problems) + omitted, [problem._asdict() for problem in problems]
     errors = {"problems": listed, "omitted": omitted}
-    figures = {each.key: each.value for each in data_check.statistics}
+    figures = {one.key: one.value for one in data_check.statistics}
     shown = tuple(
-        {"name": each.title, "value": _format_value(each.value)} for each in data_check.statistics
+        {"name": one.title, "value": _format_value(one.value)} for one in data_check.statistics
     )
     columns = (name_column("Data set"), Column("value", "", "", "name"))
     return Report(

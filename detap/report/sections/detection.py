@@ -158,7 +158,7 @@ def _metric_details(result: Result) -> Iterator[Block]:
     """Yield a block on the metrics of the ranking that the summary lists, if there are any."""
     data: dict[str, dict[str, Any]] = {}
     lines: list[str] = []
-    names, classes = names_of_classes(result), len(result.classes)
+    classes = len(result.classes)
     for spec in metrics.summary(result.protocol):
         metric = spec.metric
         if not isinstance(metric, Ranked):
@@ -170,6 +170,7 @@ def _metric_details(result: Result) -> Iterator[Block]:
             data[spec.name]["pooled"] = details.get(0, {})
             over = f"{count} classes ranked together"
         else:
+            names = names_of_classes(result)
             by_class = [{**names[label], **points} for label, points in details.items()]
             data[spec.name]["by_class"] = by_class
             of_all = "" if count == classes else f" of {classes}"
