@@ -43,6 +43,7 @@ also_copy=
     fixtures
     docs
     fuzz
+    benchmarks
     README.md
     CHANGELOG.md
 process_isolation=forkserver

@@ -1,16 +1,8 @@
-"""Statistics of whole columns of boxes and values."""
+"""Classes of detected objects."""
 
 import numpy as np
 
 from detap.tables.detection import Floats, Integers
-
-
-def survey_values(values: Floats) -> tuple[float, float, int, int]:
-    """Return the lowest and highest value, and how many are 0 and lie outside 0 to 1."""
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    zero = int(np.count_nonzero(values == 0))
-    outside = np.count_nonzero(values < 0) + np.count_nonzero(values > 1)
-    return low, high, zero, int(outside)
 
 
 def found_classes(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.checks.box_stats import found_classes, survey_values
+from detap.checks.box_stats import found_classes
 from detap.tables._loops import survey_boxes
 from detap.tables.detection import encode_boxes
 from detap.tables.notes import backward
@@ -29,11 +29,6 @@ def test_boxes_beyond_their_image(seed: int, count: int, margin: float) -> None:
     boxes, image = some_boxes(random, count), random.integers(0, 3, count).astype(np.int32)
     expected = plain.beyond_image(boxes.tolist(), [tuple(sizes[i].tolist()) for i in image], margin)
     assert survey_boxes(boxes, image, sizes, margin) == expected
-
-
-@given(st.lists(st.sampled_from((0.0, -0.0, 1.0, 0.5, -1.0, 1.5, 1e-300)) | st.floats(-2, 2)))
-def test_the_range_of_values(values: list[float]) -> None:
-    assert survey_values(np.array(values, np.float64)) == plain.value_range(values)
 
 
 @given(seeds, st.integers(0, 6), st.integers(0, 20), st.sampled_from((0.1, 0.5, 1.0)))

@@ -22,13 +22,6 @@ def beyond_image(
     return beyond, swapped
 
 
-def value_range(values: Sequence[float]) -> tuple[float, float, int, int]:
-    """Return the minimum, the maximum, and the counts of zeros and of values outside [0, 1]."""
-    outside = [value for value in values if not 0 <= value <= 1]
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    return low, high, list(values).count(0), len(outside)
-
-
 def detected_classes(
     truths: Sequence[tuple[int, int, Corners]],
     detections: Sequence[tuple[int, int, Corners]],

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.box_stats import survey_values
 from detap.checks.tables import (
     box_notes,
     perhaps_undefined,
@@ -127,9 +126,9 @@ def detection_notes(
     if not len(table):
         yield NO_DETECTIONS
         return
-    low, high, _, outside = survey_values(table.score)
+    outside = int(np.count_nonzero((table.score < 0) | (table.score > 1)))
     if outside:
-        yield scores_outside_note(low, high, outside)
+        yield scores_outside_note(table.score.min(), table.score.max(), outside)
     if empty:
         yield zero_area_detections(empty)
     boxes, corners = (table.corners, table.image), box_format == "xywh"

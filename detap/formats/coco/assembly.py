@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from detap.checks.box_stats import survey_values
 from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
 from detap.checks.tables import box_notes, zero_area_ground_truths
@@ -158,7 +157,7 @@ def _truth_notes(columns: TruthColumns, box_format: str) -> Iterator[Note]:
     if ignored:
         message = "ignore is set, but has no effect, as in pycocotools"
         yield Note("ignore-without-effect", message, ignored)
-    empty = survey_values(table.box_area)[2]
+    empty = int(np.count_nonzero(table.box_area == 0))
     if empty and table.keypoints is None:
         yield zero_area_ground_truths(empty)
     boxes = table.corners, table.image
@@ -216,7 +215,7 @@ def detection_table(
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         message = f"categories not in the ground truth ({listed}{more}); detections ignored"
         notes.append(Note("unknown-categories", message, sum(unknown.values())))
-    empty = survey_values(table.box_area)[2] if table.keypoints is None else 0
+    empty = int(np.count_nonzero(table.box_area == 0)) if table.keypoints is None else 0
     notes += detection_notes(table, ground_truth, _MARGIN, source.box_format, empty=empty)
     if only_known and not source.limits.any_classes:
         table, unknown = table if known.all() else table.select(known), {}
