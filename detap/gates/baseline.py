@@ -190,7 +190,9 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     elif not digests or None in digests:
         lines.append("ground truth: no sha256 in the current report")
     elif digests != earlier_digests:
-        values = _format_digests(earlier_digests), _format_digests(digests)
+        values = [
+            ", ".join(f"{digest[:12]}..." for digest in side) for side in (earlier_digests, digests)
+        ]
         lines.append(format_difference("ground truth: sha256", *values))
     lines += [f"reading: {line}" for line in reading_differences(current, earlier)]
     selected, earlier_selected = recorded_selection(current), recorded_selection(earlier)
@@ -262,10 +264,6 @@ def _same(first: float | None, second: float | None) -> bool:
 def _ground_truth_digests(record: Mapping[str, Any]) -> list[Any]:
     inputs = record["inputs"]
     return [source.get("sha256") for source in inputs if source.get("role") not in _DETECTION_ROLES]
-
-
-def _format_digests(digests: list[Any]) -> str:
-    return ", ".join(f"{str(digest)[:12]}..." for digest in digests)
 
 
 def _format_value(value: object) -> str:

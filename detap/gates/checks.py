@@ -101,7 +101,7 @@ def check(
 
 
 def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: OptionNames) -> None:
-    """Raise UsageError for a limit that passes when its metric gets worse."""
+    """Raise UsageError for a limit that passes when its metric, or that of a row, gets worse."""
     for limit in limits:
         name, rule = limit.name or metrics.primary_metric, RULES[limit.kind]
         wrong = metrics.lower_is_better if rule.for_higher else metrics.higher_is_better
@@ -112,31 +112,25 @@ def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: Opt
                 f"gets worse ({better} is better); use "
                 f"{option_names(RULES[rule.opposite].option)}"
             )
-        _check_extreme(name, metrics)
-
-
-def _check_extreme(name: str, metrics: Metrics) -> None:
-    """Raise UsageError if a name is the best value of a metric over rows."""
-    for metric in endings(name):
-        declared = metrics.metric_of(metric)
-        if declared is None:
-            continue  # a count, or the ending of another name
-        higher = declared.higher_is_better
-        best, worst = (f"{e}-{metrics.unit}." for e in (("max", "min") if higher else EXTREMES))
-        if name.removesuffix(metric).endswith(best):
-            better = "higher" if higher else "lower"
-            raise UsageError(
-                f"{best}{metric} is that of the best {metrics.unit} ({better} is better); use "
-                f"{worst}{metric}"
-            )
+        for metric in endings(name):
+            declared = metrics.metric_of(metric)
+            if declared is None:
+                continue  # a count, or the ending of another name
+            higher = declared.higher_is_better
+            best, worst = (f"{e}-{metrics.unit}." for e in (("max", "min") if higher else EXTREMES))
+            if name.removesuffix(metric).endswith(best):
+                better = "higher" if higher else "lower"
+                raise UsageError(
+                    f"{best}{metric} is that of the best {metrics.unit} ({better} is better); use "
+                    f"{worst}{metric}"
+                )
 
 
 def _level(limit: Limit, name: MetricName, metrics: Metrics, values: Intervals | None) -> Gate:
     """Check a metric against a minimum or maximum."""
     value = name.of(metrics)
     interval = None if values is None else values.interval(name)
-    if _is_fraction(name, metrics, value):
-        _check_reachable(limit, name)
+    _check_reachable(limit, name, metrics, value)
     relation = RULES[limit.kind].relation
     if isnan(value):
         status: GateStatus = "undefined"
@@ -170,20 +164,13 @@ def _with_row(name: MetricName, metrics: Metrics, baseline: Metrics | None = Non
     return f"{name.text} ({row})" if row else name.text
 
 
-def _is_fraction(name: MetricName, metrics: Metrics, *values: float) -> bool:
-    """Return True if a metric is between 0 and 1."""
-    if name.is_count(metrics):
-        return False
+def _check_reachable(limit: Limit, name: MetricName, metrics: Metrics, *values: float) -> None:
+    """Raise UsageError if a limit on a metric from 0 to 1 always or never fails."""
+    if limit.relative or name.is_count(metrics) or any(value > 1 for value in values):
+        return  # a rise by any percentage is possible from a small number
     metric = metrics.metric_of(name.metric)
     if metric is not None and metric.bounds != (0, 1):
-        return False
-    return all(isnan(value) or value <= 1 for value in values)
-
-
-def _check_reachable(limit: Limit, name: MetricName) -> None:
-    """Raise UsageError if a limit on a fraction always or never fails."""
-    if limit.relative:
-        return  # a rise by any percentage is possible from a small number
+        return
     if limit.kind == "minimum" and limit.bound > 1:
         raise UsageError(f"minimum {limit.text} can never pass: {name.text} is at most 1")
     if limit.kind == "maximum" and limit.bound >= 1:
@@ -226,8 +213,7 @@ def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> fl
 def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> Gate:
     """Check the change of a metric from the baseline."""
     value, before = name.of(metrics), _baseline_value(name, metrics, against.baseline)
-    if _is_fraction(name, metrics, value, before):
-        _check_reachable(limit, name)
+    _check_reachable(limit, name, metrics, value, before)
     intervals, minimum = against.intervals, against.min_ground_truths
     count = name.ground_truths(metrics)
     gate = partial(

@@ -46,14 +46,15 @@ class GatedSets(Subject):
     def intervals(self, config: GateConfig) -> Intervals:
         """Return the confidence intervals of the means and of each data set."""
         assert config.confidence is not None
-        return Intervals(config.confidence, self._interval)
 
-    def _interval(self, name: MetricName) -> Interval | None:
-        if name.extreme is not None:
-            return None
-        of = None if name.row is None else self.data.sets[name.row].name
-        low, high = self.data.interval(name.metric.removeprefix(MEAN), of)
-        return None if isnan(low) else (low, high)
+        def interval(name: MetricName) -> Interval | None:
+            if name.extreme is not None:
+                return None
+            of = None if name.row is None else self.data.sets[name.row].name
+            low, high = self.data.interval(name.metric.removeprefix(MEAN), of)
+            return None if isnan(low) else (low, high)
+
+        return Intervals(config.confidence, interval)
 
 
 def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: str) -> DataSet:
@@ -61,7 +62,6 @@ def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: s
     if record["kind"] != "detection":
         kind = str(record["kind"]).replace("_", " ")
         refuse(path, f"a report of kind {kind}", "use the JSON report of detap eval")
-
     selection = record.get("selection") or {}
     truth = [item for item in record["inputs"] if item.get("role") == "ground_truth"]
     images = selection.get("images")

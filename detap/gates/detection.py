@@ -159,7 +159,16 @@ class ImageResamples(Resamples):
         self._current, self._metrics = current, current.metrics()
         self._spec_of = partial(_spec_of, self._metrics, current.overall.protocol)
         self._resampled: dict[str | None, list[Resampled | None]] = {}
-        for tag, names in self._names_by_slice(config).items():
+        # Those with limits, else the primary metric.
+        names_by_slice: dict[str | None, set[str]] = {}
+        for limit in config.limits:
+            for name in resolve(limit.name, self._metrics):
+                spec = self._spec_of(name)
+                if spec is not None and spec.metric.has_intervals:
+                    names_by_slice.setdefault(name.slice, set()).add(spec.name)
+                elif self.paired and config.confidence is not None and limit.kind in CHANGES:
+                    raise UsageError(_no_interval(name, spec, limit, config))
+        for tag, names in (names_by_slice or {None: {self._metrics.primary_metric}}).items():
             before = None if baseline is None else baseline.of_slice(tag)
             after = current.of_slice(tag)
             if after is None or (self.paired and before is None):
@@ -167,23 +176,9 @@ class ImageResamples(Resamples):
             images = max(len(after.images), 1)
             weights = leave_out(draw_weights(images, config.resamples, config.seed))
             self._resampled[tag] = [
-                None if result is None else resampled(result, weights, names)
+                None if result is None else resampled(result, weights, sorted(names))
                 for result in (before, after)
             ]
-
-    def _names_by_slice(self, config: GateConfig) -> dict[str | None, list[str]]:
-        """Return the metrics to resample by slice: those with limits, else the primary metric."""
-        names: dict[str | None, set[str]] = {}
-        for limit in config.limits:
-            for name in resolve(limit.name, self._metrics):
-                spec = self._spec_of(name)
-                if spec is not None and spec.metric.has_intervals:
-                    names.setdefault(name.slice, set()).add(spec.name)
-                elif self.paired and config.confidence is not None and limit.kind in CHANGES:
-                    raise UsageError(_no_interval(name, spec, limit, config))
-        if not names:
-            names[None] = {self._metrics.primary_metric}
-        return {tag: sorted(group) for tag, group in names.items()}
 
     def draws(self, name: MetricName, *, earlier: bool = False) -> Draws | None:
         """Return a metric, or that of the baseline; None if it cannot be resampled."""

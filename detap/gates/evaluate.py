@@ -115,7 +115,7 @@ def evaluate_gates(
     gates = check_limits(config.limits)
     check_direction(config.limits, metrics, config.option_names)
     power = None if resampled is None else power_analysis(gates, metrics, resampled, config)
-    notes = underpowered_notes(power)
+    notes = [] if power is None else underpowered_notes(power)
     if baseline_metrics is not None:
         names = config.option_names
         hidden = _hidden_class_drops(gates, metrics, baseline_metrics, check_limits, names)

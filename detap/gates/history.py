@@ -60,21 +60,19 @@ class Series(NamedTuple):
 
 def report_paths(paths: Iterable[str]) -> list[str]:
     """Return the paths of reports, with folders replaced by their ``.json`` files, in order."""
-    return [
-        file
-        for path in paths
-        for file in (_reports_in_folder(path) if os.path.isdir(path) else [path])
-    ]
-
-
-def _reports_in_folder(folder: str) -> list[str]:
-    try:
-        names = [name for name in os.listdir(folder) if name.endswith(".json")]
-    except OSError as error:
-        refuse_os_error(folder, error)
-    if not names:
-        refuse(folder, "no .json files", "write reports with detap eval -o FILE.json")
-    return [os.path.join(folder, name) for name in sorted(names, key=_natural_key)]
+    files = []
+    for path in paths:
+        if not os.path.isdir(path):
+            files.append(path)
+            continue
+        try:
+            names = [name for name in os.listdir(path) if name.endswith(".json")]
+        except OSError as error:
+            refuse_os_error(path, error)
+        if not names:
+            refuse(path, "no .json files", "write reports with detap eval -o FILE.json")
+        files += [os.path.join(path, name) for name in sorted(names, key=_natural_key)]
+    return files
 
 
 def _natural_key(name: str) -> list[tuple[int, str]]:
@@ -96,10 +94,17 @@ def history(
                 break
         else:
             groups.append([(path, record)])
-    return [
-        _series(group[::-1], _find_differences(latest, group[0][1], requested), requested)
-        for group in groups
-    ]
+    series = []
+    for group in groups:
+        runs, counts = [], set()
+        for path, record in reversed(group):
+            metrics = metrics_of_record(record)
+            names = [_resolve_one(path, name, metrics) for name in requested or record["summary"]]
+            runs.append(Run(path, record, {name.text: name.of(metrics) for name in names}))
+            counts |= {name.text for name in names if name.is_count(metrics)}
+        lines = _find_differences(latest, group[0][1], requested)
+        series.append(Series(runs, lines, frozenset(counts)))
+    return series
 
 
 def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -118,18 +123,6 @@ def _find_differences(
         tags = current.get("slices", {}).keys() | earlier.get("slices", {})
         lines += slice_differences(current, earlier, sorted(tags))
     return lines
-
-
-def _series(
-    records: Sequence[tuple[str, dict[str, Any]]], lines: list[str], requested: Sequence[str]
-) -> Series:
-    runs, counts = [], set()
-    for path, record in records:
-        metrics = metrics_of_record(record)
-        names = [_resolve_one(path, name, metrics) for name in requested or record["summary"]]
-        runs.append(Run(path, record, {name.text: name.of(metrics) for name in names}))
-        counts |= {name.text for name in names if name.is_count(metrics)}
-    return Series(runs, lines, frozenset(counts))
 
 
 def _resolve_one(path: str, name: str, metrics: Metrics) -> MetricName:

@@ -288,12 +288,11 @@ def check_metric(name: str | None, metrics: Metrics) -> None:
     """Raise UsageError if a name ends in an unknown metric; classes and slices are not checked."""
     if name is None:
         return
-    parts = name.split(".")
     heads = (f"{metrics.unit}:", *(f"{extreme}-{metrics.unit}" for extreme in EXTREMES))
     of_rows = any(part.startswith(heads) for part in name.removeprefix("slice:").split(".")[:-1])
     has = metrics.row_has if of_rows else metrics.has
-    if not any(has(metric) for metric in endings(name)):
-        _check_metric(name, parts[-1], metrics, of_rows=of_rows)
+    if not any(map(has, endings(name))):
+        _check_metric(name, next(endings(name)), metrics, of_rows=of_rows)
 
 
 def _slices(name: str, metrics: Metrics) -> list[tuple[str, str]]:

@@ -72,9 +72,15 @@ def power_analysis(
             )
 
     limits: dict[MetricName, float | None] = {}
+    margins = []  # of minimums and maximums whose metric can be resampled
     for gate in gates:
         bounds = (limits.get(gate.metric), gate.bound)
         limits[gate.metric] = min((b for b in bounds if b is not None), default=None)
+        draws = None if gate.kind in CHANGES else resampled.draws(gate.metric)
+        if draws is not None:
+            error = standard_error(draws.drawn)
+            margin = criterion.margin(error)
+            margins.append(ThresholdMargin(gate.name, gate.kind, gate.limit, error, margin))
     rows = [row for name, limit in limits.items() for row in detectable(name, limit)]
     if not rows:
         limits = {resolve(None, metrics)[0]: None}
@@ -84,19 +90,8 @@ def power_analysis(
         resampled.unit,
         tuple(rows),
         tuple(row for name in _class_metrics(limits, metrics) for row in detectable(name, None)),
-        tuple(_margins(gates, resampled, criterion)),
+        tuple(margins),
     )
-
-
-def _margins(
-    gates: Sequence[Gate], resampled: Resamples, criterion: Criterion
-) -> Iterator[ThresholdMargin]:
-    """Yield the margins of minimums and maximums whose metric can be resampled."""
-    for gate in gates:
-        draws = None if gate.kind in CHANGES else resampled.draws(gate.metric)
-        if draws is not None:
-            error = standard_error(draws.drawn)
-            yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.margin(error))
 
 
 def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterator[MetricName]:
@@ -110,10 +105,10 @@ def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterato
             yield from (class_name for class_name in of_classes if class_name not in limited)
 
 
-def underpowered_notes(power: PowerAnalysis | None) -> list[Note]:
+def underpowered_notes(power: PowerAnalysis) -> list[Note]:
     """Return a warning if limits are below the minimum detectable drop."""
-    rows = [] if power is None else [row for row in power.metrics if row.is_underpowered]
-    if power is None or not rows:
+    rows = [row for row in power.metrics if row.is_underpowered]
+    if not rows:
         return []
     worst = max(rows, key=lambda row: row.min_detectable_drop / (row.limit or 1))
     units = images_needed(worst.units, worst.min_detectable_drop, worst.limit)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from detap.analysis.bootstrap import Draws
@@ -46,7 +46,14 @@ class QueryResamples(Resamples):
     ) -> None:
         super().__init__(config, paired=baseline is not None)
         self._baseline, self._current = baseline, current
-        self._means = cache(partial(_means_of, resamples=config.resamples, seed=config.seed))
+
+        @cache
+        def means(result: RetrievalResult, metric: str) -> Draws:
+            values = result.contributions(metric)
+            drawn = resampled_means(values, resamples=config.resamples, seed=config.seed)
+            return Draws(drawn, left_out_means(values))
+
+        self._means = means
 
     def interval(self, name: MetricName) -> Interval:
         """Return the confidence interval of the drop of a metric."""
@@ -65,8 +72,3 @@ class QueryResamples(Resamples):
     def count(self, tag: str | None) -> int:
         """Return the number of queries."""
         return len(self._current.queries)
-
-
-def _means_of(result: RetrievalResult, metric: str, *, resamples: int, seed: int) -> Draws:
-    values = result.contributions(metric)
-    return Draws(resampled_means(values, resamples=resamples, seed=seed), left_out_means(values))
