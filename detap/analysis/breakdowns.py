@@ -99,7 +99,8 @@ def breakdowns(
 def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Breakdown]:
     """Compute the breakdowns at each of n descending score thresholds: counts are (B, n)."""
     scored, right = results.scored, results.true_positive
-    step = _first_steps(results.boxes[0].score, scores)
+    # The first threshold that each score reaches; n if none.
+    step = np.searchsorted(-scores, -results.boxes[0].score)
     truth_step = np.full(len(results.positive), len(scores))  # of the matching detection
     truth_step[results.matched_gt[right]] = step[right]
 
@@ -140,11 +141,6 @@ def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Brea
 
 def _thresholds(score: float | None) -> Floats:
     return np.array([-inf if score is None else score])
-
-
-def _first_steps(score: Floats, scores: Floats) -> Group:
-    """Return the first of n falling score thresholds that each score reaches; n if none."""
-    return np.searchsorted(-scores, -score)
 
 
 def _counts(group: Group, step: Group, bins: int, steps: int) -> Counts:
@@ -204,7 +200,7 @@ def iou_histogram_by_score(
     def counts(rows: NDArray[np.integer], values: Floats) -> Counts:
         # An IoU may round to more than 1.
         group = np.searchsorted(edges, np.clip(values, 0.0, 1.0), side="right") - 1
-        steps = _first_steps(score[rows], scores)
+        steps = np.searchsorted(-scores, -score[rows])
         return _counts(np.minimum(group, bins - 1), steps, bins, len(scores))
 
     return Histogram(

@@ -77,8 +77,14 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
         label = run.new_labels[label[chosen]]
         return _counted(image[chosen], label, kind[chosen], len(result.images), len(run.labels))
     match_table = result.match_table_for((0, threshold))
-    if protocol.has_scores:
-        kept = _at_operating_points(match_table, threshold)
+    if protocol.has_scores:  # those at or above the best-F1 score of their class
+        ranking, positives = match_table.ranking, match_table.ground_truth_counts[0].tolist()
+        best = [
+            sweep(match_table, threshold, ranking.of_class(label), count).best.score
+            for label, count in enumerate(positives)
+        ]
+        rows = ranking.rows[~match_table.is_ignored(0, threshold, ranking.rows)]
+        kept = rows[match_table.score[rows] >= np.array(best)[match_table.label[rows]]]
     else:
         counted = match_table.within_max_dets & ~match_table.is_ignored(0, threshold)
         kept = np.flatnonzero(counted).astype(np.int32)
@@ -104,17 +110,6 @@ def _counted(
 def _tally(index: Integers, kind: NDArray[np.integer], size: int) -> Counts:
     cells = np.bincount(index.astype(np.int64) * 5 + kind, minlength=5 * size)
     return cells.astype(np.int64).reshape(size, 5)
-
-
-def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
-    """Return the detections at or above the best-F1 score of their class."""
-    ranking, positives = match_table.ranking, match_table.ground_truth_counts[0].tolist()
-    best = [
-        sweep(match_table, threshold, ranking.of_class(label), count).best.score
-        for label, count in enumerate(positives)
-    ]
-    rows = ranking.rows[~match_table.is_ignored(0, threshold, ranking.rows)]
-    return rows[match_table.score[rows] >= np.array(best)[match_table.label[rows]]]
 
 
 def _kinds(

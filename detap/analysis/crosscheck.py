@@ -26,7 +26,6 @@ from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.keypoints import sigmas_of
 from detap.evaluation.results import Result
 from detap.formats.xywh import to_xywh
-from detap.metrics.metric import MetricSpec
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import compared_fields
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
@@ -48,12 +47,8 @@ _FREE = frozenset(
 )
 """Protocol fields that pycocotools supports; all others must be those of the coco preset."""
 
-_TYPES = {
-    "bbox": ("bbox", "coco"),
-    "segm": ("segm", "coco-segm"),
-    "keypoints": ("keypoints", "coco-keypoints"),
-}
-"""pycocotools' name of each IoU type, and the equivalent preset."""
+_PRESETS = {"segm": "coco-segm", "keypoints": "coco-keypoints"}
+"""The equivalent presets of IoU types other than boxes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -119,7 +114,7 @@ ZERO = "it counts a match with annotation id 0 as no match"
 
 def check_supported(protocol: Protocol) -> None:
     """Raise UsageError if pycocotools does not support the protocol."""
-    preset = PRESETS[_TYPES.get(protocol.iou_type, _TYPES["bbox"])[1]]
+    preset = PRESETS[_PRESETS.get(protocol.iou_type, "coco")]
     unsupported = [
         field.name.replace("_", "-")
         for field in compared_fields(Protocol)
@@ -172,11 +167,13 @@ def cross_check(result: Result) -> CrossCheck:
 def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
     """Return the summary metrics of pycocotools' accumulated arrays."""
     values = {name: _undefined(reference[name]) for name in ("precision", "recall")}
-    return {
-        spec.name: _mean(spec, values[spec.metric.accumulated])
-        for spec in metrics.summary(result.protocol)
-        if spec.metric.accumulated is not None
-    }
+    means = {}
+    for spec in metrics.summary(result.protocol):
+        if spec.metric.accumulated is not None:
+            # As pycocotools' summarize, for any area and max dets.
+            table = values[spec.metric.accumulated][spec.thresholds]
+            means[spec.name] = mean_of_defined(table[..., [spec.area], [spec.max_dets_index]])
+    return means
 
 
 def difference(ours: float, theirs: float) -> float:
@@ -201,11 +198,6 @@ def _compare(ours: Floats, theirs: Floats) -> tuple[int, int, float]:
 
 def _undefined(values: Floats) -> Floats:
     return np.where(values == -1, np.nan, values)
-
-
-def _mean(spec: MetricSpec, values: Floats) -> float:
-    """Return a metric as pycocotools' summarize computes it, for any area and max dets."""
-    return mean_of_defined(values[spec.thresholds][..., [spec.area], [spec.max_dets_index]])
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
@@ -240,7 +232,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
         evaluation = cocoeval.COCOeval(
             _fill(coco.COCO(), ground_truth, detections, truth_records),
             _fill(coco.COCO(), ground_truth, detections, detection_records),
-            _TYPES[result.protocol.iou_type][0],
+            result.protocol.iou_type,
         )
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
@@ -296,9 +288,7 @@ def _fill(
     coco: Any, ground_truth: GroundTruth, detections: Detections, records: list[dict[str, Any]]
 ) -> Any:
     """Fill a COCO object with records."""
-    sizes = np.zeros(
-        (len(ground_truth.images), 2), np.int32
-    )  # height and width, as masks have them
+    sizes = np.zeros((len(ground_truth.images), 2), np.int32)  # height and width, as of masks
     for table in (ground_truth, detections):
         if table.masks is not None:
             sizes[table.image] = table.masks.sizes[table.mask]

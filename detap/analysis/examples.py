@@ -67,23 +67,19 @@ def label_errors(results: MatchResults, errors: Errors, *, max_count: int) -> li
     background = kind == TYPES.index("background")
     # The target's class may not be selected.
     misclassified = (kind == TYPES.index("classification")) & (target >= 0)
-    return [
-        *(
-            LabelError(reason, row, int(errors.target[row]))
-            for reason, of_kind in zip(REASONS, (background, misclassified), strict=False)
-            for row in ranked[of_kind][:max_count].tolist()
-        ),
-        *(LabelError(REASONS[2], -1, row) for row in _never_detected(results, errors)[:max_count]),
-    ]
-
-
-def _never_detected(results: MatchResults, errors: Errors) -> list[int]:
-    """Return the missed ground truths of classes with recall above 0.5, highest recall first."""
+    # Missed ground truths of classes with recall above 0.5, the highest recall first.
     ground_truths = results.boxes[1]
     matched = results.by_class(ground_truths.label[results.matched])
     recall = matched / np.maximum(results.ground_truth_counts, 1)
     rows = np.flatnonzero(errors.missed)
     rows = rows[recall[ground_truths.label[rows]] > 0.5]
     area, recall = ground_truths.overlap_area[rows], recall[ground_truths.label[rows]]
-    ordered: list[int] = rows[np.lexsort((rows, -area, -recall))].tolist()
-    return ordered
+    missed = rows[np.lexsort((rows, -area, -recall))][:max_count].tolist()
+    return [
+        *(
+            LabelError(reason, row, int(errors.target[row]))
+            for reason, of_kind in zip(REASONS, (background, misclassified), strict=False)
+            for row in ranked[of_kind][:max_count].tolist()
+        ),
+        *(LabelError(REASONS[2], -1, row) for row in missed),
+    ]

@@ -64,7 +64,12 @@ def image_results(
 ) -> ImageResults:
     """Return the result of every detection and ground truth of one image."""
     results = MatchResults.of(result, iou)
-    index = _number_of(image, results.run.ground_truth.images)
+    images = results.run.ground_truth.images
+    names = [str(name) for name in images]
+    if image not in images and str(image) not in names:
+        message = f"image {str(image)!r} is not in the ground truth"
+        raise UsageError("; ".join(filter(None, (message, suggest(str(image), names)))))
+    index = images.index(image) if image in images else names.index(str(image))
     columns = row_results(results, types or errors(results))
     detections, ground_truths = results.boxes
     rows = np.flatnonzero(detections.image == index)
@@ -74,7 +79,7 @@ def image_results(
     matched_by = np.append(np.where(matched, columns.detection, -1), -1)  # index -1 gives -1
     by_another = matched_by[columns.ground_truth[rows]]
     return ImageResults(
-        image=results.run.ground_truth.images[index],
+        image=images[index],
         iou=results.iou,
         detections=tuple(
             DetectionResult(row, label, score, DETECTION_STATUSES[status], *other)
@@ -103,13 +108,3 @@ def image_results(
 def _lists(*columns: NDArray[Any]) -> "zip[Any]":
     """Return the rows of columns."""
     return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _number_of(image: Name, images: tuple[Name, ...]) -> int:
-    names = [str(name) for name in images]
-    if image in images:
-        return images.index(image)
-    if str(image) in names:
-        return names.index(str(image))
-    message = f"image {str(image)!r} is not in the ground truth"
-    raise UsageError("; ".join(filter(None, (message, suggest(str(image), names)))))

@@ -10,11 +10,10 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.match_results import MatchResults
 from detap.analysis.row_results import DETECTION_STATUSES, row_results
 from detap.evaluation.results import Result
-from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.formats.catalogue import FORMATS
 from detap.io.paths import STDIN
-from detap.tables.detection import Integers, Name
+from detap.tables.detection import Name
 
 Columns = dict[str, NDArray[Any]]
 
@@ -36,7 +35,14 @@ def matches_table(result: Result, *, iou: float | None = None) -> Columns:
     status = joined(rows.status, len(DETECTION_STATUSES) + ~types.missed[missed])
     corners = joined(detections.corners, ground_truths.corners[missed])
     similarity = np.where(rows.ground_truth < 0, np.nan, rows.similarity)
-    numbers = np.append(_numbers_in_images(result._run), 0)  # index -1 gives 0
+    # The number of each ground truth in its image, among all classes, from 1.
+    run = result._run
+    truth_image = run.full_run.ground_truth.image
+    by_image = np.argsort(truth_image, kind="stable")
+    ordered, numbers = truth_image[by_image], np.empty(len(truth_image), np.int32)
+    numbers[by_image] = np.arange(1, len(ordered) + 1) - np.searchsorted(ordered, ordered)
+    numbers = numbers[run.ground_truths] if isinstance(run, SelectedClasses) else numbers
+    numbers = np.append(numbers, 0)  # index -1 gives 0
     truth = result.ground_truth
     file_names: dict[Name, str] = {}
     if truth.format in FORMATS and all(file.path != STDIN for file in truth.files):
@@ -67,13 +73,3 @@ _ERRORS = (
 def _names(names: Sequence[Name]) -> NDArray[Any]:
     """Return names as an array of integers or objects."""
     return np.array(names, object if any(isinstance(name, str) for name in names) else np.int64)
-
-
-def _numbers_in_images(run: EvaluationRun) -> Integers:
-    """Return the number of each ground truth in its image, among all classes, from 1."""
-    image = run.full_run.ground_truth.image
-    order = np.argsort(image, kind="stable")
-    numbers = np.empty(len(image), np.int32)
-    ordered = image[order]
-    numbers[order] = np.arange(1, len(image) + 1) - np.searchsorted(ordered, ordered)
-    return numbers[run.ground_truths] if isinstance(run, SelectedClasses) else numbers

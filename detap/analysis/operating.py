@@ -87,15 +87,9 @@ class Sweep(_AtThreshold[Floats], Brief):
         counts = right, wrong, self.positives - right, np.array(self.images)
         return AT_THRESHOLD[name].of_counts(*counts)
 
-    def point(self, index: int) -> Point:
-        """Return the point at a candidate, by its index."""
-        return self._point(float(self.score[index]), index)
-
     def at(self, score: float) -> Point:
-        """Return the point at any threshold."""
-        return self._point(score, int(np.searchsorted(-self.score, -score, side="right")) - 1)
-
-    def _point(self, score: float, index: int) -> Point:
+        """Return the point at any threshold; NaN keeps no detection."""
+        index = int(np.count_nonzero(self.score >= score)) - 1
         right = int(self.true_positives[index]) if index >= 0 else 0
         wrong = int(self.false_positives[index]) if index >= 0 else 0
         return Point(score, right, wrong, self.positives - right, self.images)
@@ -105,7 +99,7 @@ class Sweep(_AtThreshold[Floats], Brief):
         """The point with the largest F1; of equal ones that with the highest score."""
         # F1 is compared as integer fractions, without rounding.
         if not len(self.score):
-            return self._point(float("nan"), -1)
+            return self.at(float("nan"))
         f1 = self.f1
         close = np.flatnonzero(f1 >= f1.max() * (1 - _ROUNDING))
         denominators = self.positives + self.true_positives + self.false_positives
@@ -114,7 +108,7 @@ class Sweep(_AtThreshold[Floats], Brief):
         for index in range(1, len(close)):
             if numerators[index] * denominators[first] > numerators[first] * denominators[index]:
                 first = index
-        return self.point(int(close[first]))
+        return self.at(float(self.score[close[first]]))
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

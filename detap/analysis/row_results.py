@@ -46,6 +46,18 @@ class RowResults:
 def row_results(results: MatchResults, types: Errors) -> RowResults:
     """Return the results of all detections and ground truths."""
     ground_truth, similarity = _related(results, types)
+    run, beyond = results.run, ~results.within_max_dets
+    status = types.kind + np.int8(1)  # -1, no error, becomes true-positive
+    # Later ones overwrite earlier ones.
+    for name, flags in (
+        ("outside-area-range", results.ignored),
+        ("not-exhaustive", results.ignored & run.not_exhaustive),
+        ("ignored", results.ignored & (results.matched_gt >= 0)),
+        ("beyond-max-dets", beyond),
+        ("unverified", beyond & run.unverified),
+        ("zero-area", beyond & run.without_area),
+    ):
+        status[flags] = DETECTION_STATUSES.index(name)
     detection = np.full(len(results.positive), -1, np.int32)
     for rows, target in (
         (np.flatnonzero(types.fixes_target), types.target),
@@ -53,7 +65,7 @@ def row_results(results: MatchResults, types: Errors) -> RowResults:
     ):
         detection[target[rows]] = rows
     return RowResults(
-        status=_detection_status(results, types),
+        status=status,
         ground_truth=ground_truth,
         similarity=similarity,
         truth_status=_truth_status(results, types),
@@ -75,22 +87,6 @@ def _related(results: MatchResults, types: Errors) -> tuple[Integers, Floats]:
     ground_truth[rows] = np.where(same >= other, nearest.same_class, nearest.other_class)
     similarity[rows] = np.maximum(same, other)
     return ground_truth, similarity
-
-
-def _detection_status(results: MatchResults, types: Errors) -> NDArray[np.int8]:
-    run, beyond = results.run, ~results.within_max_dets
-    status = types.kind + np.int8(1)  # -1, no error, becomes true-positive
-    # Later ones overwrite earlier ones.
-    for name, flags in (
-        ("outside-area-range", results.ignored),
-        ("not-exhaustive", results.ignored & run.not_exhaustive),
-        ("ignored", results.ignored & (results.matched_gt >= 0)),
-        ("beyond-max-dets", beyond),
-        ("unverified", beyond & run.unverified),
-        ("zero-area", beyond & run.without_area),
-    ):
-        status[flags] = DETECTION_STATUSES.index(name)
-    return status
 
 
 def _truth_status(results: MatchResults, types: Errors) -> NDArray[np.int8]:

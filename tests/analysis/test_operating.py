@@ -89,12 +89,11 @@ def test_every_threshold_equals_a_plain_count(case: Case, rules: str) -> None:
             right = sum(bool(outcome.true_positive[n]) for n in kept)
             assert one.true_positives[index] == right
             assert one.false_positives[index] == len(kept) - right
-            point = one.point(index)
-            assert one.at(score) == point
+            point = one.at(score)
             for name in ("precision", "recall", "f1", "false_positives_per_image"):
                 values = getattr(one, name)
                 assert values[index] == pytest.approx(getattr(point, name), nan_ok=True)
-        best = max((one.point(index).f1 for index in range(len(one.score))), default=nan)
+        best = max((one.at(score).f1 for score in one.score.tolist()), default=nan)
         if not isnan(best):
             assert one.best.f1 == best
             assert one.best.score == max(

@@ -113,7 +113,12 @@ def protocol_diff(
     values = evaluate_protocols(tables, mixed, primary_value, classes=classes, threads=threads)
     value_by_combination = dict(zip(combinations, values, strict=True))
     ends = [value_by_combination[end] for end in (0, (1 << len(differing)) - 1)]
-    _check_defined((*protocols, *mixed), (*ends, *values), metric_specs[0].name)
+    for protocol, value in zip((*protocols, *mixed), (*ends, *values), strict=True):
+        if isnan(value):
+            raise UsageError(
+                f"{metric_specs[0].name} is undefined under {protocol.text}: all ground truths "
+                "are ignored"
+            )
     return ProtocolDiff(
         ProtocolValue(first, metric_specs[0], ends[0]),
         ProtocolValue(second, metric_specs[1], ends[1]),
@@ -140,14 +145,6 @@ def _check_comparable(
         )
 
 
-def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name: str) -> None:
-    for protocol, value in zip(protocols, values, strict=True):
-        if isnan(value):
-            raise UsageError(
-                f"{name} is undefined under {protocol.text}: all ground truths are ignored"
-            )
-
-
 def _merge_dependent(
     differing: tuple[Step, ...], ends: Sequence[Protocol], tables: Tables
 ) -> tuple[Step, ...]:
@@ -155,10 +152,14 @@ def _merge_dependent(
     # Another matching uses other fields, so their values can only change together. The field that
     # is invalid both alone and as the only one unchanged comes first.
     full = (1 << len(differing)) - 1
-    valid = [
-        [_is_valid(ends, differing, taken, tables) for taken in (1 << index, full ^ 1 << index)]
-        for index in range(len(differing))
-    ]
+
+    def is_valid(combination: int) -> bool:
+        try:
+            return is_applicable(_combine(ends, differing, combination), tables)
+        except UsageError:
+            return False
+
+    valid = [[is_valid(1 << n), is_valid(full ^ 1 << n)] for n in range(len(differing))]
     dependent = [index for index, both in enumerate(valid) if not all(both)]
     if not dependent:
         return differing
@@ -167,15 +168,6 @@ def _merge_dependent(
     independent = [step for index, step in enumerate(differing) if index not in dependent]
     position = min(dependent)
     return (*independent[:position], joined, *independent[position:])
-
-
-def _is_valid(
-    ends: Sequence[Protocol], differing: Sequence[Step], combination: int, tables: Tables
-) -> bool:
-    try:
-        return is_applicable(_combine(ends, differing, combination), tables)
-    except UsageError:
-        return False
 
 
 def _combine(ends: Sequence[Protocol], differing: Sequence[Step], combination: int) -> Protocol:

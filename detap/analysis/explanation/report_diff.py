@@ -111,11 +111,13 @@ def report_diff(
     ]
     differing_steps = steps(*single)
     diff = ReportDiff(
-        names, values, tuple(_causes(records, protocols, differing_steps)), differing_steps
+        names,
+        values,
+        tuple(_causes(records, protocols, differing_steps)),
+        differing_steps,
+        describe_step(differing_steps[0], single) if differing_steps else "",
+        remarks=tuple(_remarks(records, names)),
     )
-    if differing_steps:
-        diff = replace(diff, protocol_change=describe_step(differing_steps[0], single))
-    diff = replace(diff, remarks=tuple(_remarks(records, names)))
     if source is None or diff.remarks or any(map(isnan, values)):
         return replace(diff, contributions=_from_reports(diff))
     return _from_tables(diff, (records, protocols, single), at, source)
