@@ -202,7 +202,10 @@ def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
         summary, rows = source.record["summary"], source.record["classes"]
     else:
         return None
-    comparison = _comparison(source)
+    before, result, comparison = source.before, source.result, None
+    if before is not None and result.protocol.matching == "by-score":
+        resamples = paired_resamples(before, result)
+        comparison = Comparison(before, result, resamples, confidence=0.95)
     primary = metrics.summary(source.result.protocol)[0]
 
     def interval(name: str, label: int | None = None) -> Interval:
@@ -240,14 +243,6 @@ def _short_name(path: str, others: Sequence[str]) -> str:
         if all(names[-count:] != parts[-count:] for names in rest):
             return "/".join(parts[-count:])
     return path
-
-
-def _comparison(source: PageSource) -> Comparison | None:
-    """Return the comparison with an earlier detector, without counts of errors."""
-    before, result = source.before, source.result
-    if before is None or result.protocol.matching != "by-score":
-        return None
-    return Comparison(before, result, paired_resamples(before, result), confidence=0.95)
 
 
 def as_json(model: dict[str, Any]) -> str:

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.errors import Errors
 from detap.analysis.examples import worst_images
-from detap.analysis.match_results import MatchResults
 from detap.analysis.row_results import DETECTION_STATUSES, GROUND_TRUTH_STATUSES, row_results
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.escaping import escape
@@ -100,7 +98,11 @@ def _detector(analysis: Analysis, steps: Floats, of_truths: _Sorted) -> dict[str
     detections, columns = results.boxes[0], row_results(results, types)
     by_image = _Sorted(detections.image, results.images, detections.score)
     rows, score = by_image.rows, detections.score[by_image.rows]
-    near = _best_errors(results, types)
+    near = np.full(len(results.positive), -1, np.int32)
+    attributed = (types.kind == LOCALIZATION) | (types.kind == CLASSIFICATION)
+    wrong = np.flatnonzero(attributed & (types.target >= 0)).astype(np.int32)
+    best = results.match_table.best_of_groups(wrong, types.target[wrong], len(near))
+    near[types.target[best]] = best
     status = np.where(results.positive, _COUNTED, columns.truth_status)[of_truths.rows]
     return {
         "count": by_image.count,
@@ -116,16 +118,6 @@ def _detector(analysis: Analysis, steps: Floats, of_truths: _Sorted) -> dict[str
         "near": by_image.indices_in_image(near[of_truths.rows]),
         "shapes": _shapes(results.protocol.iou_type, results.run.detections, rows),
     }
-
-
-def _best_errors(results: MatchResults, types: Errors) -> Integers:
-    """Return the best-scored error attributed to each ground truth, (G,) int32; -1 if none is."""
-    near = np.full(len(results.positive), -1, np.int32)
-    attributed = (types.kind == LOCALIZATION) | (types.kind == CLASSIFICATION)
-    rows = np.flatnonzero(attributed & (types.target >= 0)).astype(np.int32)
-    best = results.match_table.best_of_groups(rows, types.target[rows], len(near))
-    near[types.target[best]] = best
-    return near
 
 
 def _boxes(corners: Floats) -> dict[str, NDArray[np.int64]]:

@@ -405,6 +405,13 @@ def detectors_report(
     own = dict.fromkeys(_OF_REFERENCE, nan)  # the reference has no difference to itself
     rows = tuple({**r, **own} if r["name"] == detectors.reference else r for r in table.rows)
     ranking = RankingData(metric.metric, metric=metric.name, reference=detectors.reference)
+    counts = detectors.detectors[0].counts
+    classes: Any = [
+        ClassValues(name=name, ground_truths=counts.get(name, 0), values=values)
+        for name, values in detectors.by_class.items()
+    ]
+    title = f"{metric.name} by class" if by_class else ""
+    of_classes = class_table(detectors.names, classes) if by_class else None
     return Report(
         kind="detectors",
         title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.groups else ""),
@@ -419,7 +426,7 @@ def detectors_report(
             Block("ranking", "", ranking),
             _groups(detectors, level),
             _pairs(detectors, level, max_rows),
-            _by_class(detectors, shown=by_class),
+            Block("classes", title, classes, table=of_classes),
             Block("resampling", "", ResamplesData(detectors.settings, images=detectors.images)),
             *selection_blocks(detectors.selection),
         ),
@@ -495,16 +502,6 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
         )
     block = top_rows("pairs", "Pairs", data, Table(tuple(columns), tuple(data)), max_rows)
     return block._replace(lines=(*block.lines, line))
-
-
-def _by_class(detectors: Detectors, *, shown: bool) -> Block:
-    counts = detectors.detectors[0].counts
-    data: Any = [
-        ClassValues(name=name, ground_truths=counts.get(name, 0), values=values)
-        for name, values in detectors.by_class.items()
-    ]
-    table = class_table(detectors.names, data) if shown else None
-    return Block("classes", f"{detectors.metric.name} by class" if shown else "", data, table=table)
 
 
 def class_table(names: Sequence[str], data: Sequence[dict[str, Any]]) -> Table:

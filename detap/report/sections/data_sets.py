@@ -7,7 +7,7 @@ from typing import Any, Literal
 from detap import metrics
 from detap.analysis.data_sets import DataSets
 from detap.analysis.intervals import Interval
-from detap.errors import Note, UnknownNameError
+from detap.errors import Note
 from detap.report.fields import Count, MetricValue, Object, dict_of, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import UNDEFINED, fraction
@@ -66,7 +66,11 @@ def data_sets_report(
     """Return the report of several data sets."""
     names = data.names
     primary = names[0]
-    columns = {name: _column(data, name, min(index, 2)) for index, name in enumerate(names)}
+    columns = {}
+    for index, name in enumerate(names):
+        metric = metrics.metric_named(data.protocol, name)  # None: of another version's report
+        higher_is_better = metric is None or metric.higher_is_better
+        columns[name] = Column(name, name, name, "fraction", min(index, 2), higher_is_better)
     rows: list[dict[str, Cell]] = [
         {"name": one.name, "group": one.group or None}
         | {name: data.values(name)[one.name] for name in names}
@@ -98,14 +102,6 @@ def data_sets_report(
         notes=(*notes, *_notes(data)),
         blocks=tuple(_blocks(data, columns)),
     )
-
-
-def _column(data: DataSets, name: str, priority: int) -> Column:
-    try:
-        higher_is_better = metrics.named(data.protocol, name).metric.higher_is_better
-    except UnknownNameError:  # of a report of another version
-        higher_is_better = True
-    return Column(name, name, name, "fraction", priority, higher_is_better)
 
 
 def _conclusion(data: DataSets, name: str) -> str:

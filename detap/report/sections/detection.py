@@ -51,6 +51,10 @@ def detection_report(
     """Return the report of a detector."""
     protocol = result.protocol
     blocks = (*blocks, *selection_blocks(result.selection))
+    unscored: Iterable[Block] = ()  # or with made-up scores, or of answers
+    if protocol.scores != "given" or result.detections.responses is not None:
+        section = import_module("detap.report.sections.unscored")  # start-up time
+        unscored = section.blocks(result)
     # The tolerance holds for the unchanged preset only.
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
         source, tolerance, residue = protocol.source, protocol.tolerance, protocol.residue
@@ -80,18 +84,9 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=table,
         notes=(*result.notes, *notes),
-        blocks=(*_metric_details(result), *_missing_score_blocks(result), *blocks),
+        blocks=(*_metric_details(result), *unscored, *blocks),
         page_source=PageSource(result),
     )
-
-
-def _missing_score_blocks(result: Result) -> Iterable[Block]:
-    """Return the blocks of detections without scores, with made-up ones, or of answers."""
-    if result.protocol.scores == "given" and result.detections.responses is None:
-        return ()
-    section: Any = import_module("detap.report.sections.unscored")  # start-up time
-    blocks: Iterable[Block] = section.blocks(result)
-    return blocks
 
 
 def _param_columns(protocol: Protocol) -> tuple[Column, ...]:

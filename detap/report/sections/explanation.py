@@ -268,23 +268,19 @@ def _protocol_search_sentence(search: ProtocolSearch) -> str:
         return f"No preset has a metric that could be {target.text}{given}"
     best = search.candidates[0]
     text = f"{_name_of(best)} gives {best.name} {best.value!r}"
-    if equal:
-        return f"{text}, equal in all {target.digits} digits{_others(equal)}{given}"
-    return (
-        f"No searched preset, also with one or two changed fields, gives {target.text}; "
-        f"nearest: {text}{given}"
-    )
-
-
-def _others(equal: Sequence[ProtocolMatch]) -> str:
-    """Return a clause with the other presets that give the value, or their number."""
-    names = list(dict.fromkeys(_name_of(match) for match in equal))[1:]
-    if not names:
-        return ""
-    if equal[0].changes and names[1:]:
-        return f"; so do {len(names)} others"
-    *others, last = names
-    return f"; so do {', '.join(others)} and {last}" if others else f"; so does {last}"
+    if not equal:
+        return (
+            f"No searched preset, also with one or two changed fields, gives {target.text}; "
+            f"nearest: {text}{given}"
+        )
+    others = list(dict.fromkeys(_name_of(match) for match in equal))[1:]
+    if best.changes and len(others) > 1:
+        also = f"; so do {len(others)} others"
+    elif len(others) > 1:
+        also = f"; so do {', '.join(others[:-1])} and {others[-1]}"
+    else:
+        also = f"; so does {others[0]}" if others else ""
+    return f"{text}, equal in all {target.digits} digits{also}{given}"
 
 
 def _search(search: ProtocolSearch, shown: int) -> Block:
@@ -363,7 +359,13 @@ def report_diff_sentence(diff: ReportDiff) -> str:
         differing = f"{name} differs ({values}), but no recorded cause does"
         return differing if diff.differs else f"The reports are equal: {name} {values}"
     if not diff.is_known:
-        return _unknown(diff)
+        known = " and ".join(_CLAUSES[cause.name] for cause in diff.causes if cause.differs)
+        unknown = " and the ".join(cause.name for cause in diff.causes if cause.differs is None)
+        parts = [known[:1].upper() + known[1:]] if known else []
+        if unknown:
+            parts.append(f"{'unknown' if known else 'Unknown'} whether the {unknown} differ")
+        each = "each contribution" if len(diff.contributions) > 1 else "the contribution"
+        return f"{', '.join(parts)}; {each} is unknown"
     if not diff.differs:
         causes = " and ".join(_clause(part) for part in diff.contributions)
         return f"{name} is equal in both reports despite {causes}"
@@ -373,10 +375,6 @@ def report_diff_sentence(diff: ReportDiff) -> str:
         if len(diff.steps) == 1:
             cause = diff.protocol_change.removeprefix("that ")
             return f"Main cause: {cause} (100% of the difference)"
-    return _main_contribution(diff)
-
-
-def _main_contribution(diff: ReportDiff) -> str:
     fractions = [(part.value / diff.total, _clause(part)) for part in diff.contributions]
     (largest, main), *others = sorted(fractions, reverse=True)
     text = "".join(f", {clause} {percent(fraction)}" for fraction, clause in others if fraction)
@@ -388,16 +386,6 @@ def _main_contribution(diff: ReportDiff) -> str:
 
 def _clause(part: Contribution) -> str:
     return " and ".join(_CLAUSES[cause] for cause in part.causes)
-
-
-def _unknown(diff: ReportDiff) -> str:
-    known = " and ".join(_CLAUSES[cause.name] for cause in diff.causes if cause.differs)
-    unknown = " and the ".join(cause.name for cause in diff.causes if cause.differs is None)
-    parts = [known[:1].upper() + known[1:]] if known else []
-    if unknown:
-        parts.append(f"{'unknown' if known else 'Unknown'} whether the {unknown} differ")
-    each = "each contribution" if len(diff.contributions) > 1 else "the contribution"
-    return f"{', '.join(parts)}; {each} is unknown"
 
 
 def _causes(diff: ReportDiff) -> Block:

@@ -123,17 +123,14 @@ def regressions_block(regressions: Regressions) -> Block:
             for image in regressions.images
         ),
     )
-    return Block("regressions", _title(regressions), data, lines)
-
-
-def _title(regressions: Regressions) -> str:
     if regressions.images_compared:
         title = "Regressions"
     elif regressions.classes and regressions.baseline:
         title = "Regressions and worst images"
     else:
         title = "Worst classes and images"
-    return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
+    title += "" if regressions.slice is None else f", in slice {escape(regressions.slice)}"
+    return Block("regressions", title, data, lines)
 
 
 def _class_line(row: Mapping[str, Any]) -> str:

@@ -48,10 +48,12 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
         for name in report.summary
     }
     slices = {tag: one for tag, one in of_slices.items() if tag is not None}
-    blocks = [
-        _slices_with(block, primary.name, slices) if block.key == "slices" else block
-        for block in report.blocks
-    ]
+    blocks = [*report.blocks]
+    for number, block in enumerate(blocks):
+        if block.key == "slices" and block.table is not None:
+            name, tags = primary.name, [str(row["name"]) for row in block.table.rows]
+            ends = [{name: slices[tag].of(name) if tag in slices else (nan, nan)} for tag in tags]
+            blocks[number] = block._replace(table=with_ends(block.table, name, ends, {}))
     of_parts = {"slices": {tag: _data(one) for tag, one in slices.items()}} if slices else {}
     data = IntervalsData(intervals, **_data(intervals), **of_parts)
     images = len(intervals.result.images)
@@ -84,14 +86,6 @@ def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) 
     }
     rows = [ends[row["name"], row["id"]] for row in table.rows]
     return with_ends(table, primary.class_name, rows, of_means)
-
-
-def _slices_with(block: Block, name: str, slices: Mapping[str, MetricIntervals]) -> Block:
-    """Return the block of slices with the interval of the primary metric."""
-    assert block.table is not None
-    tags = (str(row["name"]) for row in block.table.rows)
-    ends = [{name: slices[tag].of(name) if tag in slices else (nan, nan)} for tag in tags]
-    return block._replace(table=with_ends(block.table, name, ends, {}))
 
 
 def with_ends(table: Table, name: str, rows: Sequence[_Ends], totals: _Ends) -> Table:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
+from detap.analysis.operating import OperatingPoint, Point, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
@@ -126,7 +126,11 @@ def _added(analysis: Analysis, steps: Floats) -> list[list[str]]:
 
 def _curves(analysis: Analysis) -> dict[str, Any]:
     """Return the interpolated precision at 101 recalls, in ten-thousandths."""
-    curves = [_curve(sweep) if sweep.positives else None for sweep in analysis.sweeps.by_class]
+    curves: list[Floats | None] = []
+    for sweep in analysis.sweeps.by_class:
+        envelope = np.append(np.maximum.accumulate(sweep.precision[::-1])[::-1], 0.0)
+        curve = envelope[np.searchsorted(sweep.recall, _RECALLS)]
+        curves.append(curve if sweep.positives else None)
     known = [curve for curve in curves if curve is not None]
 
     def shown(values: Floats | None) -> list[int] | None:
@@ -134,9 +138,3 @@ def _curves(analysis: Analysis) -> dict[str, Any]:
 
     mean = np.mean(known, axis=0) if known else None
     return {"by_class": [shown(curve) for curve in curves], "mean": shown(mean)}
-
-
-def _curve(sweep: Sweep) -> Floats:
-    envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
-    values: Floats = np.append(envelope, 0.0)[np.searchsorted(sweep.recall, _RECALLS)]
-    return values

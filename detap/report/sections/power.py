@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import Literal
 
-from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
+from detap.analysis.power import DetectableDrop, PowerAnalysis
 from detap.gates.config import Level
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Column, Table, columns_of, name_column
@@ -113,16 +113,11 @@ def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop], hidden: int
         )
     if analysis.metrics[0].units < _FEW:
         yield f"Rough estimate: fewer than {_FEW} {analysis.units}."
-    known = [
-        _format_margin(margin, power) for margin in analysis.margins if not isnan(margin.margin)
-    ]
-    yield from known[:_MOST_MARGINS]
-
-
-def _format_margin(margin: ThresholdMargin, power: str) -> str:
-    side, other = ("below", "above") if margin.kind == "minimum" else ("above", "below")
-    away = fraction(margin.margin, 4)
-    return (
-        f"{margin.name}, limit {margin.limit}: a true value {away} {side} the limit fails with "
-        f"{power}, one {away} {other} it passes with {power}."
-    )
+    known = [margin for margin in analysis.margins if not isnan(margin.margin)]
+    for margin in known[:_MOST_MARGINS]:
+        side, other = ("below", "above") if margin.kind == "minimum" else ("above", "below")
+        away = fraction(margin.margin, 4)
+        yield (
+            f"{margin.name}, limit {margin.limit}: a true value {away} {side} the limit fails with "
+            f"{power}, one {away} {other} it passes with {power}."
+        )

@@ -156,28 +156,24 @@ def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
     unit = "queries" if report.kind == "retrieval" else "classes"
     lines = (f"{len(report.table.rows)} {unit}; --per-query shows each, as JSON and CSV do",)
     block = Block("rows", unit.capitalize(), {}, lines=lines)
-    title = f"Metrics over {len(report.table.rows)} {unit}"
-    return replace(
-        report, table=_quantiles(report.table), title=title, blocks=(*report.blocks, block)
-    )
-
-
-def _quantiles(table: Table) -> Table:
-    """Return the mean and quantiles of each metric over the rows, a metric per row."""
-    totals = table.totals or {}
     rows: list[dict[str, Cell]] = []
-    for column in table.columns:
+    for column in report.table.columns:
         if column.kind != "fraction":
             continue
-        values = [row[column.key] for row in table.rows]
+        values = [row[column.key] for row in report.table.rows]
         defined = [float(v) for v in values if v is not None and not is_undefined(v)]
         quantiles = np.quantile(defined, _LEVELS).tolist() if defined else [nan] * len(_LEVELS)
         rows.append(
-            {"name": column.heading, "mean": totals.get(column.key)}
+            {"name": column.heading, "mean": (report.table.totals or {}).get(column.key)}
             | dict(zip(_QUANTILES, quantiles, strict=True))
             | {"undefined": len(values) - len(defined)}
         )
-    return Table(_QUANTILE_COLUMNS, tuple(rows))
+    return replace(
+        report,
+        table=Table(_QUANTILE_COLUMNS, tuple(rows)),
+        title=f"Metrics over {len(report.table.rows)} {unit}",
+        blocks=(*report.blocks, block),
+    )
 
 
 _LEVELS = (0, 0.25, 0.5, 0.75, 1)

@@ -1,9 +1,8 @@
 """The metrics of slices of the images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import nan
 from types import MappingProxyType
-from typing import Any
 
 from detap.evaluation.results import Result, class_rows
 from detap.io.digest import sha256_of_names
@@ -32,17 +31,15 @@ def slices_block(
         column = by_metric.get(name) or Column(name, name, name, "fraction")
         columns.append(column._replace(short=name, priority=min(index, 2)))
     columns += columns_of("count", "images", "ground_truths")
-    data = {tag: _entry(result, names) for tag, result in slices.items()}
+    data = {}
+    for tag, result in slices.items():
+        images = () if result is None else result.images
+        data[tag] = SliceEntry(
+            images=len(images),
+            images_sha256=sha256_of_names(images),  # to detect a baseline of others
+            ground_truths=0 if result is None else int(result.ground_truths.sum()),
+            summary=dict.fromkeys(names, nan) if result is None else result.summary,
+            classes=() if result is None else class_rows(result),
+        )
     rows = tuple({"name": tag, **entry, **entry["summary"]} for tag, entry in data.items())
     return Block("slices", "Slices", data, table=Table(tuple(columns), rows))
-
-
-def _entry(result: Result | None, names: Sequence[str]) -> dict[str, Any]:
-    images = () if result is None else result.images
-    return SliceEntry(
-        images=len(images),
-        images_sha256=sha256_of_names(images),  # to detect a baseline of others
-        ground_truths=0 if result is None else int(result.ground_truths.sum()),
-        summary=dict.fromkeys(names, nan) if result is None else result.summary,
-        classes=() if result is None else class_rows(result),
-    )

@@ -10,7 +10,6 @@ from detap.protocols.summary import percent
 from detap.report.fields import Count, Fraction, Object, dict_of, each, field, list_of
 from detap.report.model import Block, columns_of
 from detap.report.sections.tie_range import bounds_block, tie_block
-from detap.tables.detection import ResponseCounts
 
 _ADJECTIVES = ("failed", "truncated", "malformed")  # other notes are what an answer has
 _METRICS = {"F1": "F1", "P": "P", "R": "R", "macro_F1": "macro-F1", "mean_iou": "mean IoU"}
@@ -49,7 +48,15 @@ def blocks(result: Result) -> Iterator[Block]:
     lines: tuple[str, ...] = ()
     if (responses := result.detections.responses) is not None:
         data["responses"] = ResponsesData(**responses._asdict())
-        lines = (_sentence(responses),)
+        counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
+        notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
+        words = [
+            f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
+            for code, n in notes.items()
+        ]
+        answers = "1 answer" if responses.lines == 1 else f"{responses.lines} answers"
+        line = f"{answers}: {', '.join(words)}, {responses.bad_boxes} bad boxes"
+        lines = (line.replace("json", "JSON"),)
     if data:
         yield Block("unscored", "Answers" if lines else "", data, lines)
     if result.protocol.scores == "area":
@@ -57,18 +64,6 @@ def blocks(result: Result) -> Iterator[Block]:
     elif result.protocol.scores == "1":
         title = "AP over rankings of the detections (they have no scores)"
         yield bounds_block(title, over_rankings(result), *columns_of("fraction", "mean"))
-
-
-def _sentence(responses: ResponseCounts) -> str:
-    """Return the number of answers, and of those with a note."""
-    counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
-    notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
-    words = [
-        f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
-        for code, n in notes.items()
-    ]
-    answers = "1 answer" if responses.lines == 1 else f"{responses.lines} answers"
-    return f"{answers}: {', '.join(words)}, {responses.bad_boxes} bad boxes".replace("json", "JSON")
 
 
 def _data(result: Result) -> dict[str, Any]:

@@ -4,9 +4,7 @@ The fingerprint of a finding depends on the gate only, so that GitLab recognizes
 """
 
 import json
-from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 from detap.escaping import escape
 from detap.report.checks import FAILURES, checks_of
@@ -20,16 +18,16 @@ def render(report: Report, style: Style) -> str:
     # Findings point to the file of detections.
     paths = [item["path"] for item in report.inputs if item.get("role") == "detections"]
     path = escape(paths[0]).removeprefix("./") if paths else "detections"
-    findings = [_finding(check, path) for check in [*checks.failed, *checks.warned]]
+    findings = []
+    for check in [*checks.failed, *checks.warned]:
+        identity = "\n".join((check["kind"], check["name"], check["limit"]))
+        findings.append(
+            {
+                "description": escape(check["message"]),
+                "check_name": f"detap/{check['kind']}",
+                "fingerprint": sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
+                "severity": "major" if check["status"] in FAILURES else "minor",
+                "location": {"path": path, "lines": {"begin": 1}},
+            }
+        )
     return json.dumps(findings, indent=2, allow_nan=False) + "\n"
-
-
-def _finding(check: Mapping[str, Any], path: str) -> dict[str, Any]:
-    identity = "\n".join((check["kind"], check["name"], check["limit"]))
-    return {
-        "description": escape(check["message"]),
-        "check_name": f"detap/{check['kind']}",
-        "fingerprint": sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
-        "severity": "major" if check["status"] in FAILURES else "minor",
-        "location": {"path": path, "lines": {"begin": 1}},
-    }

@@ -25,7 +25,13 @@ _BOLD = ("FAILED", "warning")
 
 def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
-    head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2)]
+    conclusion = checks_of(report).conclusion
+    if not conclusion and report.summary:
+        name, value = next(iter(report.summary.items()))
+        conclusion = f"{name} {fraction(value, 4)}"
+    head = [f"## detap: {conclusion or report.kind.replace('_', ' ')}", ""]
+    head += [text_of(report.conclusion), ""] if report.conclusion else []
+    head += _gates(report, MOST_CHARACTERS // 2)
     if report.summary:
         head += [*_grid(grid_of(summary_table(report), _words)), ""]
     if report.title:
@@ -73,15 +79,6 @@ def text_of(sentence: str) -> str:
 
 def _entities(text: str) -> str:
     return "".join(mark if mark.isalnum() or mark in " ,;" else f"&#{ord(mark)};" for mark in text)
-
-
-def _heading(report: Report) -> list[str]:
-    conclusion = checks_of(report).conclusion
-    if not conclusion and report.summary:
-        name, value = next(iter(report.summary.items()))
-        conclusion = f"{name} {fraction(value, 4)}"
-    heading = [f"## detap: {conclusion or report.kind.replace('_', ' ')}", ""]
-    return [*heading, text_of(report.conclusion), ""] if report.conclusion else heading
 
 
 def _gates(report: Report, room: int) -> list[str]:

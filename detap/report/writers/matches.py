@@ -115,18 +115,16 @@ def _parquet(chunks: Iterable[Columns]) -> Iterator[bytes]:
             }
         )
 
-    text = cache(_utf_8)
+    @cache
+    def text(name: str | None) -> str | None:  # file names may have bytes that are not UTF-8
+        return None if name is None else name.encode("utf-8", "backslashreplace").decode()
+
     tables = map(table, chunks)
     first, file = next(tables), BytesIO()
     with pyarrow.parquet.ParquetWriter(file, first.schema) as writer:
         for part in chain([first], tables):
             writer.write_table(part)
     yield file.getvalue()
-
-
-def _utf_8(name: str | None) -> str | None:
-    """Escape bytes of file names that are not UTF-8."""
-    return None if name is None else name.encode("utf-8", "backslashreplace").decode()
 
 
 _WRITERS = {".csv": _csv, ".jsonl": _json_lines, ".parquet": _parquet}

@@ -15,6 +15,7 @@ from detap.report.sections import breakdowns, calibration, confusion, errors, op
 from detap.report.sections.comparison import comparison_report, detectors_report
 from detap.report.sections.data_sets import data_sets_report
 from detap.report.sections.detection import detection_report
+from detap.report.sections.image import CORNERS
 from detap.report.sections.intervals import with_intervals
 from detap.report.sections.ranking import classification_report, retrieval_report
 from detap.report.writers import text
@@ -77,7 +78,6 @@ def _rows(value: GroundTruth | Detections) -> Report:
     return Report("", table, title=title if count else "", conclusion="" if count else title)
 
 
-_CORNERS = ("x1", "y1", "x2", "y2")
 _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 
 
@@ -88,7 +88,7 @@ def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
         "image": [str(table.images[index]) for index in some.image.tolist()],
         "class": [table.classes[label] for label in some.label.tolist()],
     }
-    numbers = dict(zip(_CORNERS, some.corners.T, strict=True))
+    numbers = dict(zip(CORNERS, some.corners.T, strict=True))
     if isinstance(some, Detections):
         numbers["score"] = some.score
     values |= {key: [f"{x:.6g}" for x in column.tolist()] for key, column in numbers.items()}

@@ -52,12 +52,8 @@ _FRACTION = Column("", "", "", "fraction")  # of a summary without columns
 def render(report: Report, style: Style) -> str:
     """Return the report as lines of text, with terminal colors if the style has them."""
     lines = _lines(report, style)
-    if style.color:
-        return _colored(lines)
-    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
-
-
-def _colored(lines: Sequence[Line]) -> str:
+    if not style.color:
+        return "".join("".join(piece for piece, _ in line).rstrip() + "\n" for line in lines)
     from rich import console, text
 
     terminal = console.Console(file=StringIO(), force_terminal=True, highlight=False, markup=False)
