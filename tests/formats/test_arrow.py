@@ -34,6 +34,8 @@ from tests.raised import raised
 
 from detap.formats.arrow.columns import NULL, encode  # isort: skip
 
+Tables = tuple[GroundTruth, Detections]
+
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
     """Assert that two tables are equal to the last bit."""
@@ -47,28 +49,27 @@ def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> No
 
 
 @pytest.fixture
-def json_tables(tmp_path: Path) -> tuple[GroundTruth, Detections]:
+def json_tables(tmp_path: Path) -> Tables:
     (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
     (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
     truth = detap.read_ground_truth(tmp_path / "gt.json")
     return truth, detap.read_detections(tmp_path / "dt.json", truth)
 
 
-def table(columns: dict[str, Any], **types: Any) -> Any:
-    """Return an Arrow table with some columns cast to a type."""
+def table(columns: Any, **types: Any) -> Any:
+    """Return an Arrow table with some columns cast to a type; a table unchanged."""
+    if isinstance(columns, pa.Table):
+        return columns
     return pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
 
 
-def truth_of(tmp_path: Path, columns: dict[str, Any], **options: Any) -> GroundTruth:
-    write_parquet(
-        columns if isinstance(columns, pa.Table) else table(columns), tmp_path / "gt.parquet"
-    )
+def truth_of(tmp_path: Path, columns: Any, **options: Any) -> GroundTruth:
+    write_parquet(table(columns), tmp_path / "gt.parquet")
     return detap.read_ground_truth(tmp_path / "gt.parquet", **options)
 
 
 def detections_of(tmp_path: Path, columns: Any, truth: GroundTruth, **options: Any) -> Detections:
-    content = columns if isinstance(columns, pa.Table) else table(columns)
-    write_parquet(content, tmp_path / "dt.parquet")
+    write_parquet(table(columns), tmp_path / "dt.parquet")
     return detap.read_detections(tmp_path / "dt.parquet", truth, **options)
 
 
@@ -76,9 +77,7 @@ def detections_of(tmp_path: Path, columns: Any, truth: GroundTruth, **options: A
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_tables_equal_those_of_json(
-    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_tables_equal_those_of_json(form: str, tmp_path: Path, json_tables: Tables) -> None:
     suffix, write = WRITERS[form]
     gt, dt = tmp_path / f"gt{suffix}", tmp_path / f"dt{suffix}"
     write(table(truth_columns(TRUTH)), gt)
@@ -89,11 +88,11 @@ def test_tables_equal_those_of_json(
     # Of JSON there, of Parquet here.
     same(detap.read_detections(dt, json_tables[0]), json_tables[1])
     same(detap.read_detections(tmp_path / "dt.json", truth), json_tables[1])
+    if form != "stream":  # which begins with nothing of its own
+        same(detap.read_detections(dt.rename(tmp_path / form), truth), json_tables[1])
 
 
-def test_images_without_objects_are_rows_of_their_own(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_images_without_objects_are_rows_of_their_own(tmp_path: Path, json_tables: Tables) -> None:
     columns = truth_columns(TRUTH)
     assert columns["image_id"][-1] == 3
     assert columns["x"][-1] is None
@@ -110,9 +109,7 @@ def test_images_without_objects_are_rows_of_their_own(
         truth_of(tmp_path, columns)
 
 
-def test_every_box_column_layout(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_every_box_column_layout(tmp_path: Path, json_tables: Tables) -> None:
     truth, detections = json_tables
     columns = result_columns(RESULTS)
     boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
@@ -143,9 +140,7 @@ def test_every_box_column_layout(
         assert detections_of(tmp_path, bbox, truth).corners.tolist() == expected.corners.tolist()
 
 
-def test_the_box_format_of_bbox_is_never_guessed(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_the_box_format_of_bbox_is_never_guessed(tmp_path: Path, json_tables: Tables) -> None:
     columns = result_columns(RESULTS)
     boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
     plain = table({**columns, "bbox": list(map(list, boxes))})
@@ -174,7 +169,8 @@ def test_the_box_format_of_bbox_is_never_guessed(
 
 def test_text_columns_are_names_of_images_and_classes(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
-    del columns["category_id"], columns["id"]
+    del columns["category_id"]
+    columns["id"] = ["a", None, "c", None]
     columns["image_id"] = [f"{value:03}" for value in columns["image_id"]]
     truth = truth_of(tmp_path, columns)
     assert truth.images == ("001", "002", "003")
@@ -198,9 +194,7 @@ def test_text_columns_are_names_of_images_and_classes(tmp_path: Path) -> None:
     same(detap.read_detections(tmp_path / "numbered.arrow", truth), mine)
 
 
-def test_names_match_ids_of_coco(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_names_match_ids_of_coco(tmp_path: Path, json_tables: Tables) -> None:
     truth, expected = json_tables
     names = {entry["id"]: entry["name"] for entry in TRUTH["categories"]}
     columns = result_columns(RESULTS)
@@ -221,7 +215,7 @@ def test_names_match_ids_of_coco(
         detections_of(tmp_path, twice, truth)
 
 
-def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+def test_no_category_in_common(tmp_path: Path, json_tables: Tables) -> None:
     columns = result_columns(RESULTS)
     columns["category"] = [f"n{value}" for value in columns.pop("category_id")]
     assert str(raised(InputError, detections_of, tmp_path, columns, json_tables[0])) == (
@@ -233,9 +227,7 @@ def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, D
     assert len(detections) == 0
 
 
-def test_whole_floats_are_ids_and_others_are_not(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_whole_floats_are_ids_and_others_are_not(tmp_path: Path, json_tables: Tables) -> None:
     truth, expected = json_tables
     columns = result_columns(RESULTS)
     columns["image_id"] = list(map(float, columns["image_id"]))
@@ -344,14 +336,16 @@ def test_flags_ids_and_areas(tmp_path: Path) -> None:
     columns["group_of"] = [0.0, 0.0, 1.0, None]
     columns["ignore"] = [None, 0, 1, None]
     columns["area"] = [1.5, None, 0.0, None]
-    columns["id"] = ["a", None, "c", None]
+    columns["id"] = [0, None, 7, None]
     truth = truth_of(tmp_path, columns)
+    assert truth.zero_id.tolist() == [True, False, False]
     assert truth.crowd.tolist() == [True, False, False]
     assert truth.difficult.tolist() == [False, True, False]
     assert truth.group_of.tolist() == [False, False, True]
     assert truth.ignore.tolist() == [False, False, True]
     assert truth.area.tolist() == [1.5, 2500.0, 0.0]
     assert {note.code: note.count for note in truth.notes} == {
+        "annotation-id-zero": 1,
         "missing-annotation-ids": 1,
         "missing-area": 1,
         "missing-iscrowd": 1,
@@ -360,7 +354,7 @@ def test_flags_ids_and_areas(tmp_path: Path) -> None:
     }
 
 
-def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+def test_repeated_ids(tmp_path: Path, json_tables: Tables) -> None:
     columns = {name: [*values, values[1]] for name, values in truth_columns(TRUTH).items()}
     truth = truth_of(tmp_path, columns)
     same(truth, json_tables[0])
@@ -372,23 +366,7 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
         truth_of(tmp_path, columns)
 
 
-def test_an_id_is_an_integer_or_a_string(tmp_path: Path) -> None:
-    columns = truth_columns(TRUTH) | {"id": [5.0, 1.5, 7.0, None]}
-    with pytest.raises(InputError, match=r"id is 1\.5, expected an integer or a string"):
-        truth_of(tmp_path, columns)
-
-
-def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
-    columns = truth_columns(TRUTH)
-    columns["id"] = [5, 0, 7, None]
-    truth = truth_of(tmp_path, columns)
-    assert truth.zero_id.tolist() == [False, True, False]
-    assert {note.code: note.count for note in truth.notes}["annotation-id-zero"] == 1
-
-
-def test_single_precision_is_read_unchanged_and_noted(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_single_precision_is_read_unchanged_and_noted(tmp_path: Path, json_tables: Tables) -> None:
     columns = result_columns(RESULTS)
     columns["x"] = [value + 0.1 for value in columns["x"]]
     single = table(columns, x=pa.float32())
@@ -430,7 +408,6 @@ def without(*names: str) -> dict[str, list[Any]]:
         (at(1, "score", None), r"row 1 \(.*\): score is missing; 1 of 3 records has none"),
         (at(1, "score", float("nan")), r"row 1 \(.*\): score is NaN, expected a finite"),
         (at(0, "x", float("-inf")), r"row 0 \(.*\): x is infinite, expected a finite"),
-        (at(0, "width", 1e308 * 10), r"row 0 \(.*\): width is infinite"),
         (at(0, "width", 1e308), r"row 0 \(.*\): bbox \[10.0, .* overflows, expected finite"),
         (at(0, "image_id", None), r"row 0 \(.*\): image_id is null, expected an integer"),
         (at(0, "category_id", None), r"row 0 \(.*\): category_id is null, expected an"),
@@ -472,9 +449,7 @@ def without(*names: str) -> dict[str, list[Any]]:
         ),
     ],
 )
-def test_invalid_detections(
-    columns: Any, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_invalid_detections(columns: Any, says: str, tmp_path: Path, json_tables: Tables) -> None:
     with pytest.raises(InputError, match=f"^{tmp_path / 'dt.parquet'}: {says}"):
         detections_of(tmp_path, columns, json_tables[0])
 
@@ -485,6 +460,7 @@ def test_invalid_detections(
         ({"difficult": [0, 2, 0, None]}, r"row 1 \(.*\): difficult is 2, expected 0 or 1"),
         ({"area": [1.0, -1.0, 1.0, None]}, r"row 1 \(.*\): area is -1.0, expected a number >= 0"),
         ({"area": [1.0, float("nan"), 1.0, None]}, r"row 1 \(.*\): area is NaN, expected a finite"),
+        ({"id": [5.0, 1.5, 7.0, None]}, r"row 1 \(.*\): id is 1\.5, expected an integer or a str"),
         ({"x": [1.0, None, 1.0, None]}, r"row 1 \(.*\): x is null, expected a number"),
         ({"score": [0.5] * 4}, "column score in ground truth \\(detections\\?\\)"),
         ({"category": ["cat", "dog", "cat", None]}, None),
@@ -509,15 +485,6 @@ def test_invalid_ground_truth(change: dict[str, Any], says: str | None, tmp_path
 # --- files
 
 
-def test_the_format_is_detected_by_the_first_bytes(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
-    for name, (_, write) in WRITERS.items():
-        if name != "stream":  # which begins with nothing of its own
-            write(table(result_columns(RESULTS)), tmp_path / name)
-            same(detap.read_detections(tmp_path / name, json_tables[0]), json_tables[1])
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -534,9 +501,7 @@ def test_the_format_is_detected_by_the_first_bytes(
         (b"ARROW1\0\0", "is damaged: file is truncated"),
     ],
 )
-def test_other_files(
-    content: bytes, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_other_files(content: bytes, says: str, tmp_path: Path, json_tables: Tables) -> None:
     path = tmp_path / "dt.parquet"
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"^{path}: {says}"):
@@ -544,9 +509,7 @@ def test_other_files(
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_truncated_files_are_refused(
-    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_truncated_files_are_refused(form: str, tmp_path: Path, json_tables: Tables) -> None:
     suffix, write = WRITERS[form]
     path = tmp_path / f"dt{suffix}"
     write(table(result_columns(RESULTS * 5)), path)
@@ -562,9 +525,7 @@ def test_truncated_files_are_refused(
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_damaged_files_raise_input_error(
-    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_damaged_files_raise_input_error(form: str, tmp_path: Path, json_tables: Tables) -> None:
     suffix, write = WRITERS[form]
     path = tmp_path / f"dt{suffix}"
     write(table(result_columns(RESULTS)), path)
@@ -595,9 +556,7 @@ def test_damaged_files_raise_input_error(
     ],
     ids=["parquet", "parquet-dictionary", "feather"],
 )
-def test_decompressed_size_is_limited(
-    write: Any, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_decompressed_size_is_limited(write: Any, tmp_path: Path, json_tables: Tables) -> None:
     many = 2_000_000
     zeros = {name: np.zeros(many) for name in ("score", *SIDES)}
     ids = {name: np.ones(many, np.int64) for name in ("image_id", "category_id")}
@@ -618,9 +577,7 @@ def test_the_objects_of_images_are_counted_too(tmp_path: Path) -> None:
         truth_of(tmp_path, many, boxes="xywh", limits=Limits(records=5))
 
 
-def test_repeated_text_takes_no_memory(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
+def test_repeated_text_takes_no_memory(tmp_path: Path, json_tables: Tables) -> None:
     columns = result_columns([RESULTS[0]] * 60_000)
     del columns["image_id"]
     zeros = pa.array(np.zeros(60_000, np.int32))
@@ -632,7 +589,7 @@ def test_repeated_text_takes_no_memory(
 
 
 def test_without_pyarrow(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, json_tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     detections_of(tmp_path, table(result_columns(RESULTS)), json_tables[0])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -646,30 +603,12 @@ def test_without_pyarrow(
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
     (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
     truth = truth_columns(TRUTH)
     truth["weather"] = ["sun", "rain", "rain", "sun"]
     write_parquet(table(truth), tmp_path / "gt.parquet")
     write_parquet(table(result_columns(RESULTS)), tmp_path / "dt.parquet")
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("gt", "dt"),
-    [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
-)
-def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, command: Run) -> None:
-    call = ("eval", "--output-format", "json")
-    expected = command(*call, "--gt", files / "gt.json", "--dt", files / "dt.json")
-    ended = command(*call, "--gt", files / gt, "--dt", files / dt).passed()
-    mine, theirs = json.loads(ended.out), json.loads(expected.out)
-    assert mine["summary"] == theirs["summary"]
-    assert mine["signature"] == theirs["signature"]
-    for record, path in zip(mine["inputs"], (gt, dt), strict=True):
-        import hashlib
-
-        assert record["sha256"] == hashlib.sha256((files / path).read_bytes()).hexdigest()
 
 
 def test_detections_from_standard_input(files: Path, command: Run) -> None:
@@ -702,9 +641,6 @@ def test_file_names_of_images(tmp_path: Path) -> None:
 
 
 # --- names of any type
-
-
-# Imports pyarrow, which the line above skips without.
 
 KINDS = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64())
 
