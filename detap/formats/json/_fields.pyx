@@ -29,19 +29,6 @@ from detap.tables.columns import Name
 
 
 cdef extern from *:
-    """
-    #ifdef _WIN32
-    #include <io.h>
-    #define detap_read(fd, to, count) _read(fd, to, (unsigned)(count))
-    #else
-    #include <unistd.h>
-    #define detap_read read
-    #endif
-    """
-    Py_ssize_t _read "detap_read"(int, void *, size_t) noexcept nogil
-
-
-cdef extern from *:
     int64_t WORD "0x4000000000000000LL"     # keys from here on are words
 
 
@@ -750,8 +737,8 @@ cdef inline void _nest(Nesting *nested, uint8_t c) noexcept nogil:
 cdef class Reader:
     """A JSON file that is read in blocks.
 
-    A plain file is read by its `descriptor`, without the GIL; else `reader` returns the next bytes,
-    at most the given number. `failed` is set if the file cannot be read further, or is too large.
+    `reader` returns the next bytes, at most the given number. `failed` is set if the file cannot be
+    read further, or is too large.
     """
 
     cdef object reader
@@ -762,13 +749,9 @@ cdef class Reader:
     cdef readonly bint failed
     cdef bint ended, first      # `first`: the next item is the first of its list
     cdef Cursor cursor
-    cdef int descriptor
 
-    def __cinit__(
-        self, reader: Callable[[int], bytes], most_bytes: int, int nesting, int descriptor=-1
-    ):
-        self.reader, self.descriptor = reader, descriptor
-        self.most_bytes = most_bytes
+    def __cinit__(self, reader: Callable[[int], bytes], most_bytes: int, int nesting):
+        self.reader, self.most_bytes = reader, most_bytes
         self.cursor.deepest = min(nesting, 64)
 
     def __dealloc__(self):
@@ -814,11 +797,7 @@ cdef class Reader:
                 return False
             self.bytes = grown
             self.capacity = larger
-        got = -1
-        if self.descriptor >= 0:
-            got = _read(self.descriptor, self.bytes + self.have, BLOCK)
-        if got < 0:
-            got = self.ask_reader(self.bytes + self.have, BLOCK)
+        got = self.ask_reader(self.bytes + self.have, BLOCK)
         self.failed = got < 0
         if self.failed:
             return False

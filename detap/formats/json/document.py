@@ -116,7 +116,7 @@ class JsonFile:
                 data = stream.read_all() if self.path == STDIN else None
                 read = stream.read if data is None else BytesIO(data).read
                 self._size = stream.size
-                self._reader = Reader(read, limits.file_bytes, limits.nesting, stream.descriptor)
+                self._reader = Reader(read, limits.file_bytes, limits.nesting)
                 # Not of this file: what is parsed would refer to itself, and be freed late.
                 path = self.path
 
