@@ -14,7 +14,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
 from detap.formats.coco.columns import TruthColumns, only_texts
-from detap.formats.coco.truth import TruthFile
+from detap.formats.coco.truth import TruthFile, image_values_of
 from detap.io.stream import refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import GroundTruth, Name
@@ -53,7 +53,7 @@ def as_exported(
 
 def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note]]:
     """Give images of one file name the index of the first."""
-    names = only_texts(file.image_values("file_name"))
+    names = only_texts(image_values_of(file.document.again(), "file_name"))
     files = [names.get(identifier, identifier) for identifier in table.images]
     first: dict[Name, int] = {}
     for index, name in enumerate(files):

@@ -116,7 +116,7 @@ class TruthFile:
 
     def read(self, document: Document) -> None:
         """Read the file; its problems are raised by :meth:`columns`."""
-        self._document = document
+        self.document = document
         first = document.peek()
         if first == "[":
             document.text()
@@ -146,10 +146,6 @@ class TruthFile:
     def location(self, row: int) -> str:
         """Return the location of a row of the table."""
         return f"annotations[{self.rows[row]}]"
-
-    def image_values(self, key: str) -> dict[Name, Any]:
-        """Return a value of the images by id, from reading the file again."""
-        return image_values_of(self._document.again(), key)
 
     def _sections(self, document: Document) -> dict[str, RecordList]:
         categories = Fields()
@@ -217,7 +213,7 @@ class TruthFile:
 
     def columns(self) -> TruthColumns:
         """Return the columns; raise InputError with all problems of the file."""
-        problems, fields = self._document.problems, self._annotations
+        problems, fields = self.document.problems, self._annotations
         for of_key in self._keypoints:
             of_key.finish()
         kept_images = self._kept("images", self._image_records)
@@ -315,17 +311,16 @@ class TruthFile:
         ]
         if not pairs:
             return kept
-        numbers = sorted({row for pair in pairs for row in pair})
-        picked = dict(zip(numbers, self._document.pick(name, numbers), strict=True))
+        read = self.document.again().member(name)
         by_image: dict[tuple[Any, Any], int] = {}  # ids name annotations, or those of an image
         for first_row, other in pairs:
             identifier: Any = keys[other]
-            images = [picked[row].get("image_id") for row in (first_row, other)]
+            images = [read[row].get("image_id") for row in (first_row, other)]
             by_image.setdefault((identifier, images[0]), first_row)
             row = by_image.setdefault((identifier, images[1]), other)
             if row == other:
                 self._reused_ids += 1
-            elif picked[row] != picked[other]:
+            elif read[row] != read[other]:
                 records.fault(other, identifier, _duplicate(identifier, records.location(row)))
             else:
                 kept[other] = False
@@ -333,20 +328,20 @@ class TruthFile:
         return kept
 
     def _check_sections(self) -> None:
-        problems, fields = self._document.problems, self._annotations
+        problems, fields = self.document.problems, self._annotations
         missing = [name for name in _SECTIONS if name not in self._keys]
         if missing:
             scored = fields.holds("score") or "predictions" in self._keys
             looks = " (records have scores: results?)" if scored else ""
             problems.add_first("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
-        elif not (fields.rows or self._document.limits.empty or problems.count):
+        elif not (fields.rows or self.document.limits.empty or problems.count):
             problems.add_here("", "no annotations")
 
     def _sorted(self, name: str, ids: list[Name]) -> tuple[tuple[Name, ...], list[int]]:
         """Return the ids in ascending order, and their positions."""
         types = set(map(type, ids))
         if len(types) > 1 and str in types:
-            problems = self._document.problems
+            problems = self.document.problems
             problems.add_here("", f"ids of {name} mix numbers and strings", "use one type")
             return tuple(ids), []
         order = sorted(range(len(ids)), key=ids.__getitem__)
@@ -360,7 +355,7 @@ class TruthFile:
         names = ids.names
         for row in self.rows[indices[self.rows] < 0].tolist():
             name = names[ids.rows[row]]
-            self._document.problems.add_here(
+            self.document.problems.add_here(
                 self._records.location(row),
                 f"{key} {short_json(name)} is not in {section}{other_type(name, known)}",
             )
@@ -373,12 +368,8 @@ def _duplicate(identifier: Name, first: str) -> FaultError:
 
 def image_values_of(document: Document, key: str) -> dict[Name, Any]:
     """Return a value of the images of ground truth by id, unless it is null."""
-    for name in document.members() if document.peek() == "{" else ():
-        if name == "images":
-            images = document.value(name)
-            return listed_values(images if isinstance(images, list) else (), key)
-        document.skip(name)
-    return {}
+    images = document.member("images")
+    return listed_values(images if isinstance(images, list) else (), key)
 
 
 def image_values_of_file(path: str, key: str) -> dict[Name, Any]:

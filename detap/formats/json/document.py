@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
@@ -152,11 +152,8 @@ class Document:
         self._text = JsonText("", Problems(_MANY, file))
         self.depth = 1
         self.current: RecordList | None = None
+        self.peek = reader.peek
         reader.begin()
-
-    def peek(self) -> str:
-        """Return the next character other than white space; empty at the end."""
-        return self.reader.peek()
 
     def members(self) -> Iterator[str]:
         """Step through an object: yield each key, of which the caller reads the value."""
@@ -210,15 +207,13 @@ class Document:
         reader = Reader(BytesIO(data).read, len(data), self.limits.nesting)
         return Document(reader, self.content, self.problems.file, self.limits)
 
-    def pick(self, name: str, numbers: Sequence[int]) -> list[Record]:
-        """Read the file again, and return the records of a member with these numbers."""
-        again = self.again()
-        for key in again.members():
+    def member(self, name: str) -> Any:
+        """Read the object up to a member, and return its value; None without it."""
+        for key in self.members() if self.peek() == "{" else ():
             if key == name:
-                records = json.loads(again.reader.value() or b"[]", parse_int=integer)
-                return [records[number] for number in numbers]
-            again.skip(key)
-        raise AssertionError("the list was read before")  # pragma: no cover
+                return json.loads(self.reader.value() or b"null", parse_int=integer)
+            self.skip(key)
+        return None
 
     def finish(self) -> None:
         """Raise InputError if anything follows the value."""
