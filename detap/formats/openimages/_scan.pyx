@@ -1,22 +1,20 @@
 """Scan the lines of a CSV of boxes into columns, block by block.
 
-Only regular lines are read: ASCII fields without quotes, and plain decimal numbers with points. For a
-block with anything else, or with a possible fault, the reader falls back to `rows.py`. Both readers
-give the same bits.
+Only regular lines are read: ASCII fields without quotes, and plain decimal numbers with points. A
+Python function reads every other line, and so defines what is valid. Both give the same bits.
 """
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr
 
-from detap.formats.reading._names cimport (
-    Names, names_close, names_find, names_open, names_texts
-)
+from detap.formats.reading._names cimport names_find
 from detap.formats.text._ragged cimport RowColumns, scan_number
 from detap.tables._columns cimport put_number
 
+import numpy as np
+
 
 cdef enum:
-    MOST_COLUMNS = 256
     # Roles of columns; values from 0 on are indices of a row's numbers.
     UNUSED = -1
     IMAGE = -2
@@ -24,7 +22,7 @@ cdef enum:
     GROUP = -4
 
 
-cdef inline const char *_field(const char *at, const char *end) noexcept nogil:
+cdef inline const char *_field(const char *at, const char *end) noexcept:
     """Return the end of a field of plain characters."""
     while at < end and at[0] != c',' and 31 < <uint8_t>at[0] < 127 and at[0] != c'"':
         at += 1
@@ -32,98 +30,111 @@ cdef inline const char *_field(const char *at, const char *end) noexcept nogil:
 
 
 cdef class Scanner(RowColumns):
-    """The rows of a file so far: the word is the label, and the file the index of the image.
+    """The rows of a file so far: the word is the label, and the file that of the image.
 
-    The flag is 0, 1, or 2 for an unknown group flag.
+    The flag is 0, 1, or 2 for an unknown group flag. Until the columns are known, no line is
+    regular.
 
     Parameters
     ----------
-    columns : list of int
-        The role of each column: the index of a number, of which the last four are the box; -1 for
-        unused, -2 for the image, -3 for the label, -4 for the group flag.
-    numbers : int
-        Numbers per row.
+    odd : callable
+        Returns the image, the label, the numbers and the flag of a line that is not regular, or
+        None to skip it, from its number and the line. It may raise an exception.
     low, high : float
         Bounds of the numbers of a box.
 
     Attributes
     ----------
-    has_points : bool
-        True if a scanned number has a decimal point.
+    line : int
+        The number of the last line read.
+    points, commas : bool
+        True if a number has a decimal point, or a decimal comma; then no number has the other.
     """
 
-    cdef Names names    # of images
-    cdef int[MOST_COLUMNS] roles
-    cdef int columns_used, width
+    cdef object odd
+    cdef const int32_t[::1] roles
+    cdef int columns, width
     cdef double low, high
-    cdef readonly bint has_points
+    cdef readonly int32_t line
+    cdef public bint points, commas
 
-    def __cinit__(self, list columns: list[int], int numbers, double low, double high):
-        cdef int at
-        names_open(&self.names)
-        self.width, self.low, self.high = numbers, low, high
-        self.columns_used = len(columns) if len(columns) <= MOST_COLUMNS else 0
-        for at in range(self.columns_used):
-            self.roles[at] = columns[at]
+    def __cinit__(
+        self, object odd: Callable[[int, bytes], tuple[bytes, bytes, list[float], int] | None],
+        double low, double high,
+    ):
+        self.odd, self.low, self.high = odd, low, high
 
-    def __dealloc__(self):
-        names_close(&self.names)
+    def expect(self, list columns: list[int], int numbers) -> None:
+        """Set the role of each column, and the number of numbers per row.
 
-    def scan(self, bytes lines, int32_t line) -> bool:
-        """Append the rows of complete lines, the first of which is `line`; False if one is irregular."""
+        A role is the index of a number, of which the last four are the box; -1 for unused, -2 for
+        the image, -3 for the label, -4 for the group flag.
+        """
+        self.roles, self.columns, self.width = np.array(columns, np.int32), len(columns), numbers
+
+    def read(self, bytes lines) -> None:
+        """Append the rows of complete lines."""
         cdef const char *at = lines
         cdef const char *end = at + len(lines)
-        cdef Py_ssize_t rows = self.rows.count
-        cdef bint fine
-        with nogil:
-            fine = self.read_lines(at, end, line)
-        if not fine:
-            self.cut(rows)
-        return fine
+        cdef const char *stop
+        cdef int32_t image
+        while at < end:
+            self.line += 1
+            stop = <const char *>memchr(at, c'\n', end - at)
+            stop = end if stop == NULL else stop
+            if not self.add_regular(at, stop):
+                self.cut(self.rows.count)
+                row = self.odd(self.line, at[:stop - at])
+                if row is not None:
+                    image = names_find(&self.words, row[0], len(row[0]), True)
+                    if image < 0:
+                        raise MemoryError
+                    self.add(image, self.line, *row[1:])
+            at = stop + 1
 
-    cdef bint read_lines(self, const char *at, const char *end, int32_t line) noexcept nogil:
+    cdef bint add_regular(self, const char *at, const char *end) noexcept:
+        """Append a line; False if it is irregular, and perhaps partly appended."""
         cdef double *values
-        cdef const char *behind = at
+        cdef const char *behind
         cdef int column, role
         cdef int32_t[3] words   # image, label and flag
-        if self.columns_used == 0:
+        cdef bint points = False
+        if self.columns == 0:
             return False
-        while at < end:
-            for column in range(self.width):
-                if not put_number(&self.numbers, 0):
-                    return False
-            values = <double *>self.numbers.at + self.numbers.count - self.width
-            words[2] = 0
-            for column in range(self.columns_used):
-                role = self.roles[column]
-                if role >= 0:
-                    if not scan_number(at, end, &behind, &values[role]):
-                        return False
-                    if role >= self.width - 4 and not self.low <= values[role] <= self.high:
-                        return False
-                    self.has_points = self.has_points or memchr(at, c'.', behind - at) != NULL
-                else:
-                    behind = _field(at, end)
-                    if role != UNUSED and not self.take_word(role, at, behind - at, words):
-                        return False
-                if behind == end:
-                    return False
-                if column + 1 < self.columns_used:
-                    if behind[0] != c',':
-                        return False
-                    at = behind + 1
-            if behind[0] == c'\r' and behind + 1 < end:
-                behind += 1
-            if behind[0] != c'\n' or not self.end_row(words[0], line, words[1], words[2]):
+        if end > at and (end - 1)[0] == c'\r':
+            end -= 1
+        for column in range(self.width):
+            if not put_number(&self.numbers, 0):
                 return False
-            at = behind + 1
-            line += 1
-        return True
+        values = <double *>self.numbers.at + self.numbers.count - self.width
+        words[2] = 0
+        for column in range(self.columns):
+            if column > 0:
+                if at == end or at[0] != c',':
+                    return False
+                at += 1
+            role = self.roles[column]
+            if role >= 0:
+                if not scan_number(at, end, &behind, &values[role]):
+                    return False
+                if role >= self.width - 4 and not self.low <= values[role] <= self.high:
+                    return False
+                points = points or memchr(at, c'.', behind - at) != NULL
+            else:
+                behind = _field(at, end)
+                if role != UNUSED and not self.take_word(role, at, behind - at, words):
+                    return False
+            at = behind
+        if at != end or (points and self.commas):
+            return False
+        self.points = self.points or points
+        return self.end_row(words[0], self.line, words[1], words[2])
 
     cdef bint take_word(
         self, int role, const char *word, size_t length, int32_t *words
-    ) noexcept nogil:
+    ) noexcept:
         """Store a word of the current row; False if it is irregular."""
+        cdef int32_t number
         if role == GROUP:
             if length == 2 and word[0] == c'-' and word[1] == c'1':
                 words[2] = 2
@@ -134,19 +145,6 @@ cdef class Scanner(RowColumns):
             return True
         if length == 0 or word[0] == c' ':
             return False
-        if role == IMAGE:
-            words[0] = names_find(&self.names, word, length, True)
-            return words[0] >= 0
-        words[1] = names_find(&self.words, word, length, True)
-        return words[1] >= 0
-
-    def image(self, bytes name) -> int:
-        """Return the index of an image."""
-        cdef int32_t number = names_find(&self.names, name, len(name), True)
-        if number < 0:
-            raise MemoryError
-        return number
-
-    def images(self) -> list[bytes]:
-        """Return the names of the images, of which some may have no row."""
-        return names_texts(&self.names)
+        number = names_find(&self.words, word, length, True)
+        words[role == LABEL] = number
+        return number >= 0

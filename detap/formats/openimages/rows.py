@@ -1,13 +1,13 @@
 """Read a CSV of boxes or image labels into columns, block by block.
 
-The fast reader takes regular blocks; the fallback reader takes others row by row and reports their
-problems. The file is never in memory as a whole.
+The scanner takes regular lines; :meth:`Rows._odd` takes others and reports their problems. The file
+is never in memory as a whole.
 """
 
 import csv
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from detap.formats.stem_matching import stem_of
 from detap.formats.text.lines import has_columns, looks_like, number_fault
 from detap.formats.text.reader import used_names
 from detap.io.digest import started
-from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import decode
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
@@ -38,17 +37,12 @@ from detap.text_input import quote
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
 
 _NAMES = ("ImageID", "LabelName")
-_SCORE, _CONFIDENCE = "Score", "Confidence"
-_GROUP = "IsGroupOf"
+_SCORE, _GROUP = "Score", "IsGroupOf"
+_ROLES = {"ImageID": -2, "LabelName": -3, _GROUP: -4}
 _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 FORM_SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
 FORM_LABELS = "ImageID,LabelName,Confidence"
-_NUMERIC: dict[str, tuple[str, ...]] = {
-    FORM: CORNERS,
-    FORM_SCORED: (_SCORE, *CORNERS),
-    FORM_LABELS: (_CONFIDENCE,),
-}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
@@ -99,12 +93,9 @@ class Rows(RowReader):
         self.sizes = GivenSizes.read(None, image_sizes, limits)
         low, high = (-_SLACK, 1 + _SLACK) if form == FORM else (-_FAR, _FAR)
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
-        self.numeric = _NUMERIC[form]
-        self.columns: dict[str, int] = {}  # index by name
-        self.width = 0
-        self.scanner = Scanner([], len(self.numeric), self.low, self.high)
-        self.decimal_mark = ""
-        self.line_number = 0
+        self.numeric = [name for name in (_SCORE, "Confidence", *CORNERS) if name in form]
+        self.header: list[str] = []
+        self.scanner = Scanner(self._odd, self.low, self.high)
         with Stream(self.given, limits) as stream:
             self.digest = started(stream)
             with self.problems.collected(file=self.path):
@@ -123,75 +114,45 @@ class Rows(RowReader):
     def __len__(self) -> int:
         return len(self.image)
 
-    def _blocks(self, stream: Stream) -> Iterator[bytes]:
-        """Yield blocks of complete lines."""
-        line_start, first = b"", True
-        while block := stream.read():
+    def _read(self, stream: Stream) -> None:
+        rest = b""
+        while True:
+            block = stream.read()
             if self.digest is not None:
                 self.digest.update(block)
-            if first:
-                block = block.removeprefix(BYTE_ORDER_MARK)
-                if kind := looks_like(block):
-                    hint = f"expected a CSV with the header `{self.form}`"
-                    raise FaultError(f"looks like {kind}", hint)
-                first = False
-            lines, newline, remainder = block.rpartition(b"\n")
-            if newline:
-                yield line_start + lines + newline
-                line_start = b""
-            line_start += remainder
-            if len(line_start) > _LONGEST_LINE:
-                message = f"is longer than {_LONGEST_LINE} bytes"
-                raise FaultError(message, "write one row per line", f"line {self.line_number + 1}")
-        if line_start:
-            yield line_start + b"\n"
-
-    def _read(self, stream: Stream) -> None:
-        for block in self._blocks(stream):
-            lines = block
-            if not self.columns:
-                first, _, lines = block.partition(b"\n")
-                self._header(next(self._fields(first)))
-                self.line_number = 1
-                if not lines:
-                    continue
-            # The fast reader supports only decimal points.
-            if self.decimal_mark != "," and self.scanner.scan(lines, self.line_number + 1):
-                self.line_number += lines.count(b"\n")
-                self.decimal_mark = "." if self.scanner.has_points else self.decimal_mark
-            else:
-                for fields in self._fields(lines.removesuffix(b"\n")):
-                    with self.problems.collected(f"line {self.line_number}", self.path):
-                        if fields:
-                            self._add(fields)
+            if not self.scanner.line and (kind := looks_like(block)):
+                hint = f"expected a CSV with the header `{self.form}`"
+                raise FaultError(f"looks like {kind}", hint)
+            lines, newline, rest = (rest + (block or b"\n")).rpartition(b"\n")
+            self.scanner.read(lines + newline)
+            if len(rest) > _LONGEST_LINE:
+                message, location = f"is longer than {_LONGEST_LINE} bytes", self.scanner.line + 1
+                raise FaultError(message, "write one row per line", f"line {location}")
             if len(self.scanner) > self.limits.records:
                 raise FaultError(*self.limits.exceeded)
-        if not self.columns:
-            self._header([])
+            if not block:
+                return
 
-    # --- fallback reader
-
-    def _fields(self, data: bytes) -> Iterator[list[str]]:
-        """Yield the fields of each line; `line_number` is its number."""
-        text = decode(data, self.path, self.line_number + 1)
-        lines_before = self.line_number
-        rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
+    def _odd(self, number: int, line: bytes) -> tuple[bytes, bytes, list[float], int] | None:
+        """Return a row; None for the header, a blank line, and after collecting problems."""
         try:
-            for number, row in enumerate(rows, 1):
-                self.line_number = lines_before + rows.line_num
-                if rows.line_num != number:
-                    message = "a quoted field spans several lines"
-                    raise FaultError(message, "write one row per line", f"line {self.line_number}")
-                yield row
+            text = decode(line, self.path, number)
+            fields = next(csv.reader([text], strict=True, skipinitialspace=True))
         except csv.Error as error:
-            location = f"line {lines_before + rows.line_num}"
+            location = f"line {number}"
             raise FaultError(f"invalid CSV: {error}", "correct the line", location) from None
+        if not self.header:
+            self._read_header(fields)
+        elif fields:
+            with self.problems.collected(f"line {number}", self.path):
+                return self._row(fields)
+        return None
 
-    def _header(self, header: Sequence[str]) -> None:
-        """Find the index of each column."""
+    def _read_header(self, header: list[str]) -> None:
+        """Find the role of each column."""
         if self.form == FORM_SCORED and _SCORE not in header:
-            self.numeric = CORNERS
-        required = (*_NAMES, *self.numeric)
+            self.numeric = [*CORNERS]
+        required = [*_NAMES, *self.numeric]
         hint = f"begin with the line `{self.form}`"
         if not header:
             raise FaultError("is empty", hint)
@@ -206,22 +167,19 @@ class Rows(RowReader):
         if self.form == FORM and _SCORE in header:
             message = "has a column Score (detections?)"
             raise FaultError(message, "use the ground truth", "line 1")
-        duplicates = [name for name in (*required, _GROUP) if header.count(name) > 1]
-        if duplicates:
-            raise FaultError(f"duplicate column {duplicates[0]}", "keep one", "line 1")
-        self.columns = {name: header.index(name) for name in (*required, _GROUP) if name in header}
-        self.width = len(header)
-        roles = {_NAMES[0]: -2, _NAMES[1]: -3, _GROUP: -4}
-        roles |= {name: index for index, name in enumerate(self.numeric)}
-        column_roles = [roles.get(name, -1) for name in header]
-        self.scanner = Scanner(column_roles, len(self.numeric), self.low, self.high)
+        for name in (*required, _GROUP):
+            if header.count(name) > 1:
+                raise FaultError(f"duplicate column {name}", "keep one", "line 1")
+        roles = _ROLES | {name: index for index, name in enumerate(self.numeric)}
+        self.scanner.expect([roles.get(name, -1) for name in header], len(self.numeric))
+        self.header = header
 
-    def _add(self, fields: list[str]) -> None:
-        """Add a row; raise FaultError if it is invalid."""
-        if len(fields) != self.width:
-            message = f"{has_columns(len(fields))}, expected {self.width}"
+    def _row(self, fields: list[str]) -> tuple[bytes, bytes, list[float], int]:
+        """Return the image, the label, the numbers and the flag of a row, or raise FaultError."""
+        if len(fields) != len(self.header):
+            message = f"{has_columns(len(fields))}, expected {len(self.header)}"
             raise FaultError(message, "write as many as the header has; quote decimal commas")
-        row = {name: fields[k] for name, k in self.columns.items()}
+        row = dict(zip(self.header, fields, strict=True))
         for name in _NAMES:
             if not row[name].strip():
                 raise FaultError(f"has no {name}", "add it")
@@ -233,20 +191,21 @@ class Rows(RowReader):
         if group not in _GROUPS:
             raise FaultError(f"{_GROUP} is {quote(group)}", "expected 1, 0, or -1 for unknown")
         image, label = (row[name].encode() for name in _NAMES)
-        image_index = self.scanner.image(image)
-        self.scanner.add(image_index, self.line_number, label, values, _GROUPS[group])
+        return image, label, values, _GROUPS[group]
 
     def _number(self, name: str, text: str) -> float:
         """Return a number, NaN for a missing score."""
         if name == _SCORE and not text:
             return np.nan
-        mark = "," if "," in text else "." if "." in text else ""
-        self.decimal_mark = self.decimal_mark or mark
-        if mark and mark != self.decimal_mark:
-            used, other = ("comma", "point") if mark == "," else ("point", "comma")
+        comma = "," in text
+        point = not comma and "." in text
+        if (comma and self.scanner.points) or (point and self.scanner.commas):
+            used, other = ("comma", "point") if comma else ("point", "comma")
             message = f"{name} {quote(text)} has a decimal {used}, but others have a {other}"
             raise FaultError(message, "write every number of the file with a point")
-        plain = text.replace(",", ".", 1) if mark == "," else text
+        self.scanner.commas |= comma
+        self.scanner.points |= point
+        plain = text.replace(",", ".", 1)
         if fault := number_fault(plain):
             raise FaultError(f"{name} {quote(text)} {fault}", "use a decimal number")
         if name != _SCORE and not self.low <= float(plain) <= self.high:
@@ -256,18 +215,18 @@ class Rows(RowReader):
         return float(plain)
 
     def _take_columns(self) -> None:
-        image, self.line, label, group, _, numbers, labels = self.scanner.columns()
+        image, self.line, label, group, _, numbers, words = self.scanner.columns()
         values = numbers.reshape(-1, len(self.numeric))
-        # Words of a partly scanned block may have no rows.
-        self.images, self.image = used_names(image, self.scanner.images(), str)
-        self.labels, self.label = used_names(label, labels, str)
-        self.without_scores = self.numeric == CORNERS
+        self.images, self.image = used_names(image, words, str)
+        self.labels, self.label = used_names(label, words, str)
+        self.without_scores = self.numeric == [*CORNERS]
+        self.commas = self.scanner.commas
+        del self.scanner  # it refers to this reader
         self.score: Floats = np.full(len(values), np.nan)
         if not self.without_scores:
             self.score, values = values[:, 0].copy(), values[:, 1:]
         self.corners: Floats = np.ascontiguousarray(values)
         self.group_of, self.unknown = group == 1, int(np.count_nonzero(group == 2))
-        self.commas = self.decimal_mark == ","
         self.sha256 = "" if self.digest is None else self.digest.hexdigest()
         self.stems = [stem_of(word) for word in self.images]
         self.origin = np.arange(len(values))
