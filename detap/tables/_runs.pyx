@@ -76,18 +76,11 @@ FAULTS: dict[int, str] = {
 
 def decoded(bytes text, int64_t pixels) -> NDArray[np.uint32] | str:
     """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
-    cdef Runs runs
-    cdef Fault fault
-    runs.at, runs.count, runs.room = NULL, 0, 0
-    fault = decode(text, len(text), False, pixels, &runs)
-    try:
-        if fault == NO_MEMORY:
-            raise MemoryError
-        if fault != SOUND:
-            return FAULTS[<int>fault]
-        return np.array(<uint32_t[: runs.count]>runs.at) if runs.count else np.zeros(0, np.uint32)
-    finally:
-        free(runs.at)
+    room = np.empty(len(text) + 1, np.uint32)  # a run has at least one digit
+    cdef uint32_t[::1] at = room
+    cdef Runs runs = Runs(&at[0], 0, len(text) + 1)
+    cdef Fault fault = decode(text, len(text), False, pixels, &runs)
+    return room[: runs.count].copy() if fault == SOUND else FAULTS[<int>fault]
 
 
 # --- what masks measure

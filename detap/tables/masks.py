@@ -97,7 +97,7 @@ class Masks(Brief):
     @classmethod
     def none(cls) -> "Masks":
         """Return an empty column of masks."""
-        return cls._of(np.zeros((0, 2), np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
+        return cls.of_runs((), ())
 
     @classmethod
     def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks":
@@ -108,10 +108,9 @@ class Masks(Brief):
     @classmethod
     def of_runs(cls, sizes: Sequence[tuple[int, int]], runs: Sequence[Any]) -> "Masks":
         """Return masks of the given sizes (height, width) and runs, (n,) uint32 each."""
-        if not sizes:
-            return cls.none()
         start = np.cumsum([0, *map(len, runs)]).astype(np.int64)
-        return cls._of(np.array(sizes, np.int32), start, np.concatenate(runs))
+        flat = np.concatenate([np.zeros(0, np.uint32), *runs])
+        return cls._of(np.array(sizes, np.int32).reshape(-1, 2), start, flat)
 
     @classmethod
     def _of(cls, sizes: Integers, start: Wide, runs: NDArray[np.uint32]) -> "Masks":
