@@ -568,51 +568,37 @@ class Detections(_Table):
             If a detection is on an image that `ground_truth` does not have.
         """
         images, known_ids = ground_truth.images, ground_truth.class_ids
-        own = in_form_of(self.images, images), in_form_of(self.class_ids, known_ids)
-        if own != (self.images, self.class_ids):
-            named = self._in_form(*own)
-            return named.reindex_like(ground_truth, extra_images=extra_images)
-        if self.images == images and self.class_ids[: len(known_ids)] == known_ids:
+        own_images, own_ids = in_form_of(self.images, images), in_form_of(self.class_ids, known_ids)
+        table, notes = self, self.notes
+        if changed := sum(map(ne, own_images + own_ids, self.images + self.class_ids)):
+            others = (note for note in notes if note.code != "unknown-classes")
+            notes = (*others, replace(UNICODE_FORM, count=changed))
+        elif self.images == images and self.class_ids[: len(known_ids)] == known_ids:
             return self
         _check_name_types("image", self.images, images)
         _check_name_types("class", self.class_ids, known_ids)
-        image = indices_in(self.images, images)
-        unknown = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
-        seen = np.count_nonzero(self.images_with_rows)
-        if unknown and extra_images == "drop" and len(unknown) < seen:
+        image = indices_in(own_images, images)
+        seen = np.unique(self.image)
+        unknown = [self.images[number] for number in seen if image[number] < 0]
+        if unknown and extra_images == "drop" and len(unknown) < len(seen):
             rows = np.flatnonzero(image[self.image] >= 0)
-            note = extra_images_note(len(self) - len(rows), len(unknown))
-            table = replace(self.select(rows).compact(), notes=(*self.notes, note))
-            return table.reindex_like(ground_truth)
-        if unknown:
+            notes = (*notes, extra_images_note(len(self) - len(rows), len(unknown)))
+            table = self.select(rows).compact()
+        elif unknown:
             others = f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""
             message = f"image {unknown[0]!r} is not in the ground truth{others}"
             raise InputError(Problem("detections", "", message, _IMAGES_HINT))
         known = set(known_ids)
-        added = [number for number, name in enumerate(self.class_ids) if name not in known]
-        ids = known_ids + tuple(self.class_ids[number] for number in added)
+        added = [number for number, name in enumerate(own_ids) if name not in known]
+        ids = known_ids + tuple(own_ids[number] for number in added)
         return replace(
-            self,
-            image=image[self.image],
-            label=indices_in(self.class_ids, ids)[self.label],
+            table,
+            image=image[table.image],
+            label=indices_in(own_ids, ids)[table.label],
             images=images,
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
-        )
-
-    def _in_form(self, images: tuple[Name, ...], class_ids: tuple[Name, ...]) -> "Detections":
-        """Return these detections with names of another Unicode form, and a note."""
-        distinct = tuple(dict.fromkeys(class_ids))
-        own = dict(zip(self.class_ids, self.classes, strict=True))
-        changed = sum(map(ne, images, self.images)) + sum(map(ne, class_ids, self.class_ids))
-        notes = [note for note in self.notes if note.code != "unknown-classes"]
-        return replace(
-            self,
-            label=indices_in(class_ids, distinct)[self.label],
-            images=images,
-            classes=tuple(own.get(name, str(name)) for name in distinct),
-            class_ids=distinct,
-            notes=(*notes, replace(UNICODE_FORM, count=changed)),
+            notes=notes,
         )
 
 
