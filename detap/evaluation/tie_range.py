@@ -224,13 +224,8 @@ def _late_hits(hits: Rows, misses: Rows, tie_bounds: _BoundsByLevel) -> NDArray[
     return late_hits.astype(np.int32)
 
 
-class _Ranks(NamedTuple):
-    first: Rows
-    last: Rows
-
-
-def _ranks(scope: Rows, score: Floats) -> _Ranks:
-    """Return the first and last rank of each row's tie, by descending score in its scope, (N,)."""
+def _ranks(scope: Rows, score: Floats) -> Rows:
+    """Return the first and last rank of each row's tie, by score in its scope, (2, N)."""
     order = np.lexsort((-score, scope))
     scope, score = scope[order], score[order]
     begin = np.searchsorted(scope, scope, side="left")
@@ -240,7 +235,7 @@ def _ranks(scope: Rows, score: Floats) -> _Ranks:
     first = np.flatnonzero(starts_tie)[tie] - begin
     ranks = np.empty((2, len(order)), np.int64)
     ranks[:, order] = first, first + np.bincount(tie)[tie] - 1
-    return _Ranks(*ranks)
+    return ranks
 
 
 class _ScoreOrders:
@@ -254,8 +249,8 @@ class _ScoreOrders:
         image = self.detections.image.astype(np.int64)
         self.class_and_image = self.detections.label * np.int64(len(run.images)) + image
         scope = self.class_and_image if self.protocol.max_dets_scope == "class" else image
-        self.rank = _ranks(scope, self.detections.score)
-        self.within = _ranks(self.class_and_image, self.detections.score)
+        self.first, self.last = _ranks(scope, self.detections.score)
+        self.tie = _ranks(self.class_and_image, self.detections.score)[0]
 
     def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the tie groups, by class and image."""
@@ -278,10 +273,10 @@ class _ScoreOrders:
         """Return a mask of detections whose tie may have several outcomes."""
         straddles = np.zeros(len(self.class_and_image), np.bool_)
         for limit in self.limits:
-            straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
+            straddles |= (self.first < limit) & (self.last >= limit)
         # Two of a tie that reach any ground truth may compete for one.
         reaches = np.flatnonzero(self.match_table.max_iou >= self.protocol.search_thresholds[0])
-        tie = np.stack([self.class_and_image[reaches], self.within.first[reaches]])
+        tie = np.stack([self.class_and_image[reaches], self.tie[reaches]])
         _, index, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[index.ravel()] > 1]] = True
         straddles &= ~self.run.not_scored
@@ -296,40 +291,34 @@ class _ImageClass:
         run, protocol = orders.run, orders.protocol
         detections = orders.detections
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
-        self.rows = rows[orders.rank.first[rows] < orders.limits[-1]]
+        self.rows = rows[orders.first[rows] < orders.limits[-1]]
         self.ground_truths = ground_truths
-        self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
+        self.starts = np.flatnonzero(np.diff(orders.tie[self.rows], prepend=-1))
         self.first_rows = self.rows[self.starts]
         self.similarity = run.overlaps((detections, orders.ground_truths), self.rows, ground_truths)
         self.reached = _reached(self.similarity, protocol)
         sharing = np.add.reduceat(self.reached.astype(np.int32), self.starts, axis=1) > 1
         self.compete = np.any(sharing, axis=(1, 2)).reshape(-1)
-        first, last = orders.rank.first[self.first_rows], orders.rank.last[self.first_rows]
+        first, last = orders.first[self.first_rows], orders.last[self.first_rows]
         limits = orders.limits[:, None]
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
         self.inside = inside_ranges(detections.area[self.rows], protocol.area_bounds)
-        self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
     def bounds(self) -> dict[tuple[int, int, int], tuple[CountBounds, ...]]:
         """Return the `bounds` of the group."""
-        return {
-            (t, a, m): self._bounds(t, a, m)
-            for t, a, m in product(
-                *map(range, map(len, (self.compete, self.inside, self.straddles)))
-            )
-            if self.compete[t] or self.straddles[m]
-        }
-
-    def _bounds(self, t: int, a: int, m: int) -> tuple[CountBounds, ...]:
-        """Return the bounds after each tie."""
-        positive = self.orders.match_table.positive[a, self.ground_truths]
-        key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
-        if key not in self.cache:
-            options = tuple(self._match_options(index, a, t) for index in range(len(self.rows)))
-            unmatchable = self.orders.run.unmatchable[self.ground_truths]
-            bounds = count_bounds(self._ties(options, m), int((positive & ~unmatchable).sum()))
-            self.cache[key] = tuple(bounds)
-        return self.cache[key]
+        bounds, cache = {}, dict[object, tuple[CountBounds, ...]]()
+        unmatchable = self.orders.run.unmatchable[self.ground_truths]
+        for t, a, m in np.ndindex(len(self.compete), len(self.inside), len(self.straddles)):
+            if not (self.compete[t] or self.straddles[m]):
+                continue
+            positive = self.orders.match_table.positive[a, self.ground_truths]
+            key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
+            if key not in cache:
+                options = tuple(self._match_options(index, a, t) for index in range(len(self.rows)))
+                matchable = int((positive & ~unmatchable).sum())
+                cache[key] = tuple(count_bounds(self._ties(options, m), matchable))
+            bounds[t, a, m] = cache[key]
+        return bounds
 
     def _match_options(self, index: int, a: int, t: int) -> MatchOptions:
         """Return the ground truths that a detection can match, best first, ignored ones last."""
@@ -354,7 +343,7 @@ class _ImageClass:
         stops = [*self.starts[1:], len(self.rows)]
         for start, stop in zip(self.starts, stops, strict=True):
             row = self.rows[start]
-            first, last = (int(rank[row]) for rank in self.orders.rank)
+            first, last = int(self.orders.first[row]), int(self.orders.last[row])
             size, tie_size = int(stop - start), last - first + 1
             admitted = min(max(limit - first, 0), tie_size)
             yield Tie(
@@ -369,7 +358,8 @@ class _ProposalOrders:
         self.protocol = run.protocol
         self.detections, self.ground_truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
-        self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
+        image = self.detections.image.astype(np.int64)
+        self.first, self.last = _ranks(image, self.detections.score)
         inside = inside_ranges(self.ground_truths.area, self.protocol.area_bounds)
         self.counted = inside & ~run.ignored
 
@@ -379,8 +369,7 @@ class _ProposalOrders:
         positives[positives == 0] = np.nan
         low = np.nan_to_num(np.round(result.recall[:, 0] * positives[:, None]))
         high = low.copy()
-        tied = self.rank.first < self.rank.last
-        for image in np.unique(self.detections.image[tied]).tolist():
+        for image in np.unique(self.detections.image[self.first < self.last]).tolist():
             rows = np.flatnonzero(self.detections.image == image)
             ground_truths = np.flatnonzero(self.ground_truths.image == image)
             if len(ground_truths):
@@ -407,7 +396,7 @@ class _ProposalOrders:
     def _bounds(self, rows: Rows, ground_truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
         boxes, inclusive = (self.detections, self.ground_truths), self.protocol.inclusive_pixels
         iou = overlaps_of(boxes, rows, ground_truths, inclusive)
-        first, last = self.rank.first[rows], self.rank.last[rows]
+        first, last = self.first[rows], self.last[rows]
         groups = []
         for rank in np.unique(first[last > first]):
             members = np.flatnonzero(first == rank)
@@ -442,9 +431,9 @@ class _ProposalOrders:
         )
         high = low.copy()
         for m, limit in enumerate(self.limits):
-            certain = self.rank.last[rows] < limit
+            certain = self.last[rows] < limit
             low[:, :, m] = -(-self._covered_counts(rows[certain], ground_truths)[:, :, m] // 2)
-            within = iou[self.rank.first[rows] < limit]
+            within = iou[self.first[rows] < limit]
             reached = np.any(_reached(within, self.protocol), axis=1)
             high[:, :, m] = (reached[:, None] & self.counted[:, ground_truths]).sum(axis=-1)
         return low, high
