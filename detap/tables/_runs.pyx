@@ -98,30 +98,24 @@ cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
 
 cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
     """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
-    cdef Bounds bounds
-    cdef uint32_t begin = 0, end = 0, first = 0, last = 0, top = height, bottom = 0, row
+    cdef Bounds bounds = Bounds(<int64_t>1 << 40, <int64_t>1 << 40, -1, -1)  # none
+    cdef uint32_t begin, end = 0, last = 0, top = height, bottom = 0, column, row
     cdef double of_height = 1.0 / height
     cdef Py_ssize_t i = 1
-    cdef bint any = False
     while i < count:
         begin = end + runs[i - 1]
         end = begin + runs[i]
         if runs[i]:
-            if not any:
-                first = begin
-            any = True
+            column = column_of(begin, of_height)
+            bounds.left = min(bounds.left, <int64_t>column)
             last = end - 1
-            row = begin - column_of(begin, of_height) * height
-            top = min(top, row)
-            bottom = max(bottom, row + runs[i])
-            if row + runs[i] > height:
-                top = 0
+            row = begin - column * height
+            top = min(top, row if row + runs[i] <= height else 0)
+            bottom = max(bottom, min(row + runs[i], height))
         i += 2
-    # Where there is none, the first is beyond the last.
-    bounds.left = column_of(first, of_height) if any else <int64_t>1 << 40
-    bounds.right = column_of(last, of_height) if any else -1
-    bounds.top = top if any else <int64_t>1 << 40
-    bounds.bottom = <int64_t>min(bottom, height) - 1
+    if bottom:
+        bounds.right = column_of(last, of_height)
+        bounds.top, bounds.bottom = top, <int64_t>bottom - 1
     return bounds
 
 
