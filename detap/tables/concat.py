@@ -116,23 +116,19 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
     for table in tables:
         for note in table.notes:
             by_code.setdefault(note.code, []).append((table.path, note))
-    return tuple(
-        _joined_note(notes)
-        for code, notes in by_code.items()
-        if code != "images-without-file"  # of one input only
-        and (code != NO_DETECTIONS.code or len(notes) == len(tables))
-    )
-
-
-def _joined_note(notes: Sequence[tuple[str, Note]]) -> Note:
-    path, first = notes[0]
-    if first.code in PER_INPUT:
-        return first
-    count = sum(note.count for _, note in notes)
-    if all(note.message == first.message for _, note in notes):
-        return replace(first, count=count)
-    message = f"{path}: {first.message} (and {len(notes) - 1} more inputs)"
-    return replace(first, count=count, message=message)
+    joined = []
+    for code, notes in by_code.items():
+        path, first = notes[0]
+        of_one_input = code == "images-without-file"
+        if of_one_input or (code == NO_DETECTIONS.code and len(notes) < len(tables)):
+            continue
+        if code not in PER_INPUT:
+            message = first.message
+            if any(note.message != message for _, note in notes):
+                message = f"{path}: {message} (and {len(notes) - 1} more inputs)"
+            first = replace(first, count=sum(note.count for _, note in notes), message=message)
+        joined.append(first)
+    return tuple(joined)
 
 
 def images_seen(table: Detections) -> list[Name]:
