@@ -85,15 +85,21 @@ class Columns:
     def index_names(self, what: str, values: ArrayLike) -> Names:
         """Return the distinct names, and the index of each row."""
         column = self._one_a_row(what, values)
-        if column.dtype.kind == "f" and _are_whole(column):
-            column = column.astype(np.int64)
-        if column.dtype.kind in "iu" and len(column):
-            wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
-            low = wide.min()
-            if int(wide.max()) - int(low) < _SPARSE * len(column):
-                return _looked_up((wide - low).astype(np.intp, copy=False), int(low))
+        if column.dtype.kind == "f" and (np.abs(column) < EXACT).all():
+            whole = column.astype(np.int64)
+            column = whole if (whole == column).all() else column
         if column.dtype.kind not in "iuU" or not len(column):
             return _numbered(self._plain_names(what, column))
+        if column.dtype.kind != "U":
+            wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
+            low = wide.min()
+            if int(wide.max()) - int(low) < _SPARSE * len(column):  # a lookup table
+                offset = (wide - low).astype(np.intp, copy=False)
+                present = np.zeros(int(offset.max()) + 1, np.bool_)
+                present[offset] = True
+                number = np.cumsum(present, dtype=np.int32) - np.int32(1)
+                distinct = [int(low) + k for k in np.flatnonzero(present).tolist()]
+                return Names(distinct, number[offset])
         # Only the first of each run of equal values becomes a Python object.
         first = np.flatnonzero(np.append(True, column[1:] != column[:-1]))
         heads = _numbered(column[first].tolist())
@@ -261,22 +267,10 @@ def reindexed(
     return numbers if order[: len(names)] == names else indices_in(names, order)[numbers]
 
 
-def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
-    """Return the names `low + offset`, with a lookup table."""
-    present = np.zeros(int(offset.max()) + 1, np.bool_)
-    present[offset] = True
-    number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-    return Names([low + index for index in np.flatnonzero(present).tolist()], number[offset])
-
-
 def _numbered(names: Sequence[Name]) -> Names:
     """Index names of one type in sorted order."""
     distinct = sorted(set(names))
     return Names(distinct, indices_in(names, distinct))
-
-
-def _are_whole(column: NDArray[Any]) -> bool:
-    return bool((np.abs(column) < EXACT).all()) and bool((column == np.floor(column)).all())
 
 
 def _is_number(cls: type) -> bool:

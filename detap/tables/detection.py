@@ -571,8 +571,10 @@ class Detections(_Table):
         own_images, own_ids = in_form_of(self.images, images), in_form_of(self.class_ids, known_ids)
         table, notes = self, self.notes
         if changed := sum(map(ne, own_images + own_ids, self.images + self.class_ids)):
-            others = (note for note in notes if note.code != "unknown-classes")
-            notes = (*others, replace(UNICODE_FORM, count=changed))
+            notes = (
+                *(note for note in notes if note.code != "unknown-classes"),
+                replace(UNICODE_FORM, count=changed),
+            )
         elif self.images == images and self.class_ids[: len(known_ids)] == known_ids:
             return self
         _check_name_types("image", self.images, images)
@@ -698,16 +700,15 @@ class _Rows(Columns):
 
     def indices(self, subject: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each row of `column`."""
-        check_rows(self.table, len(names), subject)
         plural = {"image": "images", "label": "classes"}[subject]
-        index_by_name = {name: index for index, name in enumerate(names)}
-        if len(index_by_name) != len(names):
+        if len(set(names)) != len(names):
             self.fail(f"{plural} has duplicate names")
-        for unknown in sorted(set(column.distinct) - index_by_name.keys())[:1]:
+        indices = indices_in(column.distinct, names)
+        for number in np.flatnonzero(indices < 0)[:1].tolist():
+            unknown = column.distinct[number]
             other_type = bool(names) and isinstance(names[0], str) != isinstance(unknown, str)
             hint = f"numbers and text are different names; {plural} has {names[0]!r}"
             self.fail(f"{subject} {unknown!r} is not in {plural}", hint if other_type else "")
-        indices = np.array([index_by_name[name] for name in column.distinct], np.int32)
         return indices[column.number]
 
     def listed(
