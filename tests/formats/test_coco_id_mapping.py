@@ -383,19 +383,6 @@ def test_names_that_contradict_the_ids_in_both_inputs_are_an_error(tmp_path: Pat
     ]
 
 
-def test_voc_100_detections_score_as_with_aligned_ids(real_data: Path, detap: Run) -> None:
-    """pycocotools on the file with aligned ids: expected_coco.json."""
-    folder = real_data / "voc-100"
-    if not folder.is_dir():
-        pytest.skip(f"real data is absent: {folder}")
-    paths = folder / "gt" / "coco_v1" / "instances_default.json", folder / "dt" / "coco_dets.json"
-    said = detap("eval", "--gt", paths[0], "--dt", paths[1], "--output-format", "json").passed()
-    expected = json.loads((folder / "expected_coco.json").read_text("utf-8"))["stats"]["AP"]
-    assert json.loads(said.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
-    assert "[categories-matched-by-name]" in said.err
-    assert "[images-of-other-names]" not in said.err
-
-
 # --- samples and metadata
 
 

@@ -46,7 +46,8 @@ def test_a_folder_of_subsets(tmp_path: Path) -> None:
             detap.read_ground_truth(path)
         truth = detap.read_ground_truth(path, split="train")
         assert truth.files[0].path == str(tmp_path / "annotations/train.json")
-        with pytest.raises(InputError, match=r"no subset 'test' \(available: 'train', 'val'\)"):
+        absent = r"no subset 'test' \(available: 'train', 'val'\); use another --split"
+        with pytest.raises(InputError, match=absent):
             detap.read_ground_truth(path, split="test")
     with pytest.raises(UsageError, match="--split requires a Datumaro folder"):
         detap.read_ground_truth(tmp_path / "annotations/val.json", split="val")

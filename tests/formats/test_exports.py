@@ -11,7 +11,6 @@ import detap
 from detap.checks.boxes import failed_box_checks
 from detap.errors import InputError
 from detap.formats.detection import detect_format
-from detap.formats.subsets import subsets_of
 from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.formats.exports import write
@@ -176,24 +175,6 @@ def refused(path: Path, **options: Any) -> list[str]:
     return [str(problem).replace(f"{path}", "") for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(
-    ("path", "file"),
-    [
-        ("cvat-exports/yolo", "/obj.data"),
-        ("cvat-exports/coco_instances", ""),
-        ("cvat-exports/datumaro", ""),
-    ],
-)
-def test_several_subsets_are_listed(data: Data, path: str, file: str) -> None:
-    folder = data.folder / path
-    assert refused(folder) == [
-        f"{file}: several subsets: 'train', 'val'; choose one with --split (split=)"
-    ]
-    assert refused(folder, split="test") == [
-        f"{file}: no subset 'test' (available: 'train', 'val'); use another --split"
-    ]
-
-
 _OLD = (
     'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC ({} times, in several '
     "files); export COCO, Pascal VOC or CVAT for images"
@@ -238,20 +219,6 @@ def test_binary_formats_are_refused_by_name(tmp_path: Path, name: str, said: str
         detap.read_ground_truth(tmp_path / name)
 
 
-def test_supervision_writes_its_ground_truth_as_detections(formats2: Path) -> None:
-    """Every detection of the file is an object of the three images."""
-    truth = detap.read_ground_truth(formats2 / "other-layouts/createml")
-    names = formats2 / "supervision/data.yaml"
-    table = detap.read_detections(
-        formats2 / "supervision/detections.csv", truth, dt_class_names=names
-    )
-    assert len(table) > 0
-    rows = [*zip(truth.image.tolist(), truth.label.tolist(), truth.corners.tolist(), strict=True)]
-    images = set(table.image.tolist())
-    detected = zip(table.image.tolist(), table.label.tolist(), table.corners.tolist(), strict=True)
-    assert sorted(detected) == sorted(row for row in rows if row[0] in images)
-
-
 # --- made by hand
 
 
@@ -280,6 +247,7 @@ def test_voc_of_roboflow(tmp_path: Path) -> None:
     voc_folder(root / "train", roboflow_name("c"))
     voc_folder(root / "valid", roboflow_name("a"), roboflow_name("b", 1))
     (root / "README.roboflow.txt").write_text("exported\n")
+    write(root / "test/axml", "")  # which is no annotation
     assert detect_format(root).name == "voc"
     assert refused(root) == [
         ": several subsets: 'train', 'valid'; choose one with --split (split=)"
@@ -492,30 +460,3 @@ def test_results_that_list_images_match_by_file_name(tmp_path: Path) -> None:
     assert {"images-matched-by-name": 2}.items() <= {
         note.code: note.count for note in detections.notes
     }.items()
-
-
-COCO = (
-    "coco-val2014-100/instances_val2014_100.json",
-    "cartucho-85/groundtruths_coco.json",
-    "voc-100/gt/coco_v1/instances_default.json",
-    "lvis-val-100/lvis_val_100.json",
-    "keypoints/coco79_gt.json",
-    "keypoints/example_crowdpose_val.json",
-)
-
-
-@pytest.mark.parametrize("path", COCO)
-def test_real_files_are_no_exports(real_data: Path, path: str) -> None:
-    if not (real_data / path).exists():
-        pytest.skip(f"real data is absent: {real_data / path}")
-    truth = detap.read_ground_truth(real_data / path)
-    codes = {note.code for note in truth.notes}
-    assert not codes & {"parent-category", "images-of-several-annotators"}
-    categories = json.loads((real_data / path).read_text("utf-8"))["categories"]
-    assert len(truth.classes) == len(categories)
-
-
-def test_a_subset_has_a_file_with_the_suffix(tmp_path: Path) -> None:
-    write(tmp_path / "train/axml", "")
-    write(tmp_path / "val/a.xml", "")
-    assert subsets_of(str(tmp_path), ["{split}/*.xml"]) == {"val": str(tmp_path / "val")}

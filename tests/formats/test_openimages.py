@@ -1,6 +1,5 @@
 """Open Images' CSV: valid and invalid input."""
 
-import csv
 import gzip
 import io
 import json
@@ -441,28 +440,7 @@ def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.Monke
     assert [parts.images[n] for n in parts.image] == [whole.images[n] for n in whole.image]
 
 
-# --- real data
-
-
-def test_open_images_150(real_data: Path) -> None:
-    """Rows, images, classes and groups as counted by the csv module."""
-    folder = real_data / "open-images-150"
-    with (folder / "boxes.csv").open(newline="") as file:
-        boxes = list(csv.DictReader(file))
-    truth = read_ground_truth(folder / "boxes.csv")
-    assert len(truth) == len(boxes)
-    assert len(truth.images) == len({row["ImageID"] for row in boxes})
-    assert set(truth.classes) == {row["LabelName"] for row in boxes}
-    assert truth.group_of.tolist() == [row["IsGroupOf"] == "1" for row in boxes]
-    assert truth.corners[:, 2].tolist() == [float(row["XMax"]) for row in boxes]
-    with (folder / "predictions.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    detections = read_detections(folder / "predictions.csv", truth)
-    assert detections.score.tolist() == [float(row["Score"]) for row in rows]
-    assert detections.corners[:, 1].tolist() == [float(row["YMin"]) for row in rows]
-
-
-# --- the scanner
+# --- the scanner, line by line
 
 
 SIX = [-2, -3, 0, 1, 2, 3]

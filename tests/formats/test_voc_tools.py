@@ -1,4 +1,4 @@
-"""VOC files as tools write them, names and layouts of folders, and the counts of real data."""
+"""VOC files as tools write them, and names and layouts of folders."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from detap.formats.text.lines import LineForm
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start, read_detections, read_ground_truth
 from detap.tables.detection import GroundTruth
-from tests.cli.conftest import Run
 from tests.formats.voc_files import item, tree, write, xml
 
 
@@ -19,25 +18,6 @@ def folder(real_data: Path, name: str) -> Path:
     if not path.is_dir():
         pytest.skip(f"real data is absent: {path}")
     return path
-
-
-def test_voc2007(real_data: Path) -> None:
-    voc = folder(real_data, "voc2007-test")
-    truth = read_ground_truth(voc, image_set="test")
-    assert len(truth) == 14976
-    assert int(truth.difficult.sum()) == 2944
-    assert len(truth.images) == 4952
-    assert len(truth.classes) == 20
-    detections = read_detections(voc / "detections", truth)
-    assert len(detections) == 111_247
-    assert detections.classes == truth.classes
-    assert {note.code: note.count for note in detections.notes} == {
-        "detections-negative-size": 1970
-    }
-    line = (voc / "detections" / "comp4_det_test_aeroplane.txt").read_text().split("\n")[0]
-    image, *numbers = line.split()
-    assert truth.images[detections.image[0]] == image
-    assert [detections.score[0], *detections.corners[0]] == list(map(float, numbers))
 
 
 def test_the_scanner_reads_every_real_annotation(real_data: Path) -> None:
@@ -57,17 +37,7 @@ def test_real_lines_are_regular(real_data: Path, monkeypatch: pytest.MonkeyPatch
     assert len(read_detections(root / "detection-results", truth))
 
 
-def test_bccd(real_data: Path) -> None:
-    truth = read_ground_truth(folder(real_data, "bccd"))
-    assert len(truth) == 4888
-    assert len(truth.images) == 364
-    # xmin == xmax and ymin == ymax: boxes of one pixel.
-    assert {note.code: note.count for note in truth.notes} == {"one-pixel-boxes": 2}
-    flat = truth.corners[(truth.corners[:, 0] == truth.corners[:, 2])]
-    assert flat.tolist() == [[504, 337, 504, 337], [181, 329, 181, 329]]
-
-
-# --- files of labelImg and Roboflow, and text of Padilla's tools
+# --- files of labelImg and Roboflow
 
 
 LABELIMG = """<annotation>
@@ -141,29 +111,6 @@ def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
     truth = read_ground_truth(tmp_path / "valid")
     assert truth.images == (stem,)
     assert row(truth) == expected
-
-
-# A cat matched with IoU 1 above a false positive; a difficult dog, and an empty image.
-
-
-@pytest.mark.parametrize(
-    ("ap", "edge", "expected"),
-    [
-        ("11-point", "--inclusive-pixels", 0.2683982684),
-        ("all-point", "--inclusive-pixels", 0.2456866805),
-        ("all-point", "--no-inclusive-pixels", 0.2253968254),
-    ],
-)
-def test_object_detection_metrics_sample_2(
-    detap: Run, real_data: Path, ap: str, edge: str, expected: float
-) -> None:
-    """Padilla's sample: `class [conf] x y w h`, at an IoU of 0.3."""
-    folder = real_data / "odm-sample-2"
-    words = ("--gt", f"{folder}/groundtruths", "--dt", f"{folder}/detections", "--boxes", "xywh")
-    more = ("--iou", "0.3", "--interpolation", ap, edge, "--output-format", "json")
-    assert detap("eval", *words, *more).report()["summary"]["mAP"] == pytest.approx(
-        expected, abs=5e-11
-    )
 
 
 # --- the class of a file name, and the layout of a folder
