@@ -1,7 +1,5 @@
 """The candidates of false positives give the confusion matrix at any score threshold."""
 
-from typing import Any
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +11,9 @@ from detap.evaluation.results import Result
 from detap.protocols import Protocol
 from tests.cases import Case, cases
 from tests.depth import examples
-from tests.laws.test_keypoints import Scene, keypoint_cases
+from tests.laws.test_keypoints import keypoint_cases
 from tests.laws.test_keypoints import scored as scored_keypoints
-from tests.laws.test_masks import mask_cases
+from tests.laws.test_masks import Scene, mask_cases
 from tests.laws.test_masks import scored as scored_masks
 from tests.laws.test_match_table import PRESETS
 from tests.parity.test_core_is_oracle import any_protocol
@@ -56,9 +54,7 @@ def test_candidates_give_the_matrix_of_boxes(case: Case, protocol: Protocol) -> 
 
 
 @given(mask_cases())
-def test_candidates_give_the_matrix_of_masks(
-    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-) -> None:
+def test_candidates_give_the_matrix_of_masks(case: Scene) -> None:
     check(scored_masks(*case, "coco-segm"))
 
 

@@ -16,13 +16,12 @@ from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import protocol
 from detap.protocols.fields import SIGMAS
-from tests.laws.test_masks import same
+from tests.laws.test_masks import Scene, same
 from tests.laws.test_masks import scored as scored_records
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
 RULES = protocol("coco-keypoints").with_changes(sigmas=(0.05, 0.1, 0.2))
-Scene = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 coordinate = st.integers(0, 40)
 pose = st.lists(st.tuples(coordinate, coordinate, st.integers(0, 2)), min_size=3, max_size=3)
@@ -145,9 +144,6 @@ def test_analyses_agree_with_matches(case: Scene) -> None:
     for name, value in result.summary.items():
         assert np.isnan(value) or least[name].lowest <= value <= least[name].highest
     same([*on_images(result, [1, 2, 3]).summary.values()], [*result.summary.values()])
-
-
-BOXES = np.array([[0.0, 0, 5, 5]])
 
 
 def test_changing_iou_type_to_keypoints_sets_the_dependent_fields() -> None:

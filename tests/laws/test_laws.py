@@ -1,10 +1,7 @@
 """Invariants of every evaluation, for any boxes."""
 
-import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -13,10 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from detap.evaluation.detection import Result, evaluate
-from detap.formats.voc import tables as voc
 from detap.protocols import ANY_AREA, Interpolation, Protocol, protocol
 from tests.cases import MORE, RANKED, Case, Detection, Truth, cases
-from tests.coco import read, saved
 from tests.depth import examples
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
@@ -75,35 +70,6 @@ def test_the_order_of_images_and_rows_does_not_matter(
         not_exhaustive=open_ended,
     )
     assert_same_result(run(case, protocol), run(shuffled, protocol))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_a_coco_file_does_not_matter(
-    fixtures: Path, tmp_path: Path, seed: int
-) -> None:
-    folder, shuffle = fixtures / "quickstart" / "coco", random.Random(seed).shuffle
-    instances = json.loads((folder / "instances.json").read_text("utf-8"))
-    results = json.loads((folder / "results.json").read_text("utf-8"))
-    for rows in (instances["images"], instances["categories"], instances["annotations"], results):
-        shuffle(rows)
-    shuffled = saved(tmp_path, instances, results)
-    files = folder / "instances.json", folder / "results.json"
-    runs = [evaluate(*read(paths), "coco") for paths in (files, shuffled)]
-    assert runs[0].classes == runs[1].classes
-    assert_same_result(*runs)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_voc_lines_does_not_matter(fixtures: Path, tmp_path: Path, seed: int) -> None:
-    folder = fixtures / "quickstart" / "voc"
-    for path in (folder / "detections").iterdir():
-        lines = path.read_text("utf-8").splitlines(keepends=True)
-        random.Random(seed).shuffle(lines)
-        (tmp_path / path.name).write_text("".join(lines), "utf-8")
-    truth = voc.read_ground_truth(folder / "Annotations")
-    as_is = evaluate(truth, voc.read_detections(folder / "detections", truth), "voc2012")
-    shuffled = evaluate(truth, voc.read_detections(tmp_path, truth), "voc2012")
-    assert_same_result(as_is, shuffled)
 
 
 @given(cases(), presets, st.sampled_from(("double", "cube", "exp", "logit")))

@@ -13,7 +13,8 @@ from detap.evaluation.results import Result
 from detap.metrics import of_matched_iou
 from detap.protocols import Protocol, protocol
 from tests.cases import MORE, RANKED, Case, cases
-from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
+from tests.laws.test_keypoints import RULES, keypoint_cases, scored
+from tests.laws.test_masks import Scene
 from tests.oracle import lrp as plain
 from tests.oracle.jaccard import SAME, jaccard_index
 from tests.parity.compare import assert_same_bits

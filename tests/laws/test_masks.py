@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
+from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.evaluation.scoring import on_images
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
 from tests.coco import read, saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
 SIDE = 40
+Scene = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""Ground truths and results, as records of COCO."""
 
 box = st.tuples(*(st.integers(0, 12) for _ in range(2)), *(st.integers(1, 12) for _ in range(2)))
 row = st.tuples(st.integers(1, 3), st.integers(1, 2), box)
@@ -35,7 +39,7 @@ def record(image: int, label: int, sides: tuple[int, ...], **more: Any) -> dict[
 
 
 @st.composite
-def mask_cases(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def mask_cases(draw: st.DrawFn) -> Scene:
     truths = [
         record(*entry, id=n, area=entry[2][2] * entry[2][3], iscrowd=int(draw(st.booleans())))
         for n, entry in enumerate(draw(st.lists(row, min_size=1, max_size=8)), 1)
@@ -65,7 +69,7 @@ def same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize(("of_masks", "of_boxes"), [("coco-segm", "coco"), ("lvis-segm", "lvis")])
 @given(mask_cases())
 def test_a_mask_that_fills_its_box_scores_as_the_box(
-    of_masks: str, of_boxes: str, case: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+    of_masks: str, of_boxes: str, case: Scene
 ) -> None:
     masks, boxes = scored(*case, of_masks), scored(*case, of_boxes)
     assert masks.summary.keys() == boxes.summary.keys()
@@ -84,9 +88,7 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
 
 
 @given(mask_cases())
-def test_boundaries_as_wide_as_the_image_equal_the_masks(
-    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-) -> None:
+def test_boundaries_as_wide_as_the_image_equal_the_masks(case: Scene) -> None:
     deep = scored(*case, protocol("coco-boundary").with_changes(dilation_ratio=1))
     masks = scored(*case, protocol("coco-segm").with_changes(ignore_flags=("crowd", "ignore")))
     same([*deep.summary.values()], [*masks.summary.values()])
@@ -95,9 +97,7 @@ def test_boundaries_as_wide_as_the_image_equal_the_masks(
 
 
 @given(mask_cases())
-def test_boundary_iou_never_exceeds_mask_iou(
-    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-) -> None:
+def test_boundary_iou_never_exceeds_mask_iou(case: Scene) -> None:
     masks = scored(*case).match_table.max_iou
     for ratio in (0.02, 0.05, 0.2):
         rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
@@ -105,9 +105,7 @@ def test_boundary_iou_never_exceeds_mask_iou(
 
 
 @given(mask_cases(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_iou(
-    case: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
-) -> None:
+def test_the_order_of_rows_changes_no_iou(case: Scene, random: Any) -> None:
     """IoU values stay; among equally good ground truths the match depends on the order."""
     truths, detections = case
     for n, entry in enumerate(detections):
@@ -121,9 +119,6 @@ def test_the_order_of_rows_changes_no_iou(
 
 
 def test_tables_without_masks_are_refused() -> None:
-    from detap.errors import UsageError
-    from detap.tables.detection import Detections, GroundTruth
-
     boxes = np.array([[0.0, 0, 5, 5]])
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=boxes)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
@@ -145,8 +140,6 @@ def test_tables_without_masks_are_refused() -> None:
     ],
 )
 def test_box_fields_have_no_effect(changes: dict[str, Any], message: str) -> None:
-    from detap.errors import UsageError
-
     with pytest.raises(UsageError, match=message):
         protocol("coco-segm").with_changes(**changes)
     with pytest.raises(UsageError, match="detection_area has no effect with iou_type bbox"):

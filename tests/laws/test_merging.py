@@ -17,10 +17,10 @@ from detap.formats import read_detections
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import BY_IMAGE, Case, cases
 from tests.evaluation.test_evaluator import in_order_of_images
-from tests.laws.test_keypoints import RULES, Scene, keypoint_cases
+from tests.laws.test_keypoints import RULES, keypoint_cases
 from tests.laws.test_keypoints import scored as scored_keypoints
 from tests.laws.test_laws import assert_same_result
-from tests.laws.test_masks import mask_cases
+from tests.laws.test_masks import Scene, mask_cases
 from tests.laws.test_masks import scored as scored_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
@@ -98,7 +98,7 @@ def test_other_metrics(rules: Protocol, case: Case, data: st.DataObject) -> None
 
 @settings(phases=(Phase.explicit, Phase.generate))
 @given(mask_cases(), st.data())
-def test_masks_of_files(case: tuple[list[Any], list[Any]], data: st.DataObject) -> None:
+def test_masks_of_files(case: Scene, data: st.DataObject) -> None:
     result = scored_masks(*case)
     check_merged((result.ground_truth, result.detections), protocol("coco-segm"), data)
 

@@ -1,8 +1,6 @@
 """Selecting classes changes none of their metrics."""
 
-import tarfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
 from tests.cases import MORE, Case, cases
-from tests.conftest import extract
 from tests.parity.compare import assert_same_bits
 from tests.tables import dt_table, gt_table
 
@@ -171,37 +168,6 @@ def test_an_evaluator_reports_some_classes() -> None:
     assert result.signature.split("|")[3:5] == ["classes:1-of-2-cd6357ef", "images:1-of-2-6b86b273"]
 
 
-def test_cars_of_kitti_have_the_values_of_the_kit(real_data: Path, tmp_path: Path) -> None:
-    """R40 of the kit: moderate .766823, easy .868199, hard .604959 (kitti_expected.json)."""
-    with tarfile.open(real_data / "measures" / "kitti_kittibox.tar.gz") as archive:
-        extract(archive, tmp_path)
-    truth = detap.read_ground_truth(tmp_path / "val_gt", format="kitti")
-    detections = detap.read_detections(tmp_path / "val_pred", truth, format="kitti")
-    with pytest.warns(detap.DetapWarning):
-        result = detap.evaluate(truth, detections, "kitti", classes=["Car"])
-    assert result.classes == ("Car",)
-    assert [result.metric(f"mAP-{level}") for level in ("moderate", "easy", "hard")] == [
-        pytest.approx(value, abs=1e-6) for value in (0.766823, 0.868199, 0.604959)
-    ]
-    assert "|classes:1-of-9-" in result.signature
-
-
-def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
-    """Five of these eight classes would differ if the other classes were removed before."""
-    truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
-    results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
-    detections = detap.read_detections(results, truth)
-    protocol = replace(PRESETS["lvis"], max_dets=(20,))
-    whole = score_tables(truth, detections, protocol)
-    most = np.argsort(-whole.ground_truths, kind="stable")[:8]
-    names = [whole.classes[label] for label in sorted(most.tolist())]
-    part = score_tables(truth, detections, protocol, classes=names)
-    assert_classes_of(part, whole, names)
-    alone = score_tables(*detap.select(truth, detections, classes=names), protocol)
-    changed = np.count_nonzero(alone.by_class["AP"] != part.by_class["AP"])
-    assert changed > 0
-
-
 def test_the_signature_contains_a_digest_of_the_selection() -> None:
     """The digest is that of ``printf 'bird\\ncat' | sha256sum``."""
     truth = GroundTruth.from_arrays(
@@ -243,14 +209,3 @@ def test_listed_pairs_of_selected_images_and_classes() -> None:
     assert by_both.listed["negative"].tolist() == [[0, 0], [1, 0]]
     without_classes = shrink(truth, np.array([False, True, True]))
     assert without_classes.listed["negative"].tolist() == [[0, 0], [0, 1], [1, 1]]
-
-
-def test_the_match_table_of_selected_classes() -> None:
-    """The dog is matched at .5 and the cat is not: the table of dogs has one true positive."""
-    box, far = [0, 0, 9, 9], [50, 50, 59, 59]
-    truth = gt_table([far, box], image=1, label=["cat", "dog"])
-    detections = dt_table([box] * 2, [0.9, 0.8], image=1, label=["cat", "dog"])
-    run = score_tables(truth, detections, "voc2012", classes=["dog"])._run
-    match_table = run.evaluate(match_table=[(0, 0)]).match_table
-    assert match_table is not None
-    assert match_table.is_true_positive(0, 0).tolist() == [True]
