@@ -1,6 +1,7 @@
 """Error types against hand-computed values, tidecv, a second implementation and invariants."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,10 @@ def test_invalid_arguments_are_rejected() -> None:
     for convention in ("protocol", "tidecv"):
         with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
             proposals.errors(convention)
+    truth = replace(result.ground_truth, listed={"negative": np.zeros((0, 2), np.int32)})
+    listed = evaluate(truth, result.detections, replace(PRESETS["coco"], verified="listed"))
+    with pytest.raises(UsageError, match="; type the errors by the protocol: --errors, or eval"):
+        listed.errors("tidecv")
     with pytest.raises(UsageError, match="convention tidecv has its own matching; pass a Result"):
         errors(MatchResults.of(result), "tidecv")
     with pytest.raises(KeyError):

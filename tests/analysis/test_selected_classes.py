@@ -2,6 +2,7 @@
 
 from detap.analysis.comparison import KINDS, count_errors
 from detap.analysis.confusion import confusion
+from detap.analysis.errors import errors
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from tests.cases import Case, Detection, Truth
@@ -50,3 +51,5 @@ def test_error_counts() -> None:
 def test_score_threshold() -> None:
     """Without the detections below .6, the dog of image 2 is missed."""
     assert confusion(of_class("2"), score=0.6).matrix.tolist() == [[0, 1], [0, 0]]
+    assert errors(of_class("2")).of_type("missed")[1] == 0
+    assert errors(of_class("2"), score=0.6).of_type("missed")[1] == 1
