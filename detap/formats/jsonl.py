@@ -112,15 +112,25 @@ class Lines:
         self._size, self._text = len(data), data + b"\n" + bytes(PADDED)
         del data  # one copy is enough
         lines, objects, nesting = self.lines, self.objects, self.limits.nesting
-        while at < self._size and objects.rows <= objects.most:
-            at, is_odd = lines.read_lines(objects, "objects", self._text, at, nesting)
-            if is_odd:
-                end = self._text.index(b"\n", at)
-                at = end + 1 if self._read_odd(self._text[at:end], lines.line) else self._size
+        odd_ends: dict[int, int] = {}  # of the rows of odd lines
+        skipped: list[int] = []  # lines without a row
+        while True:
+            at = lines.read_lines(objects, "objects", self._text, at, nesting)
+            number = lines.rows + len(skipped)
+            if at >= self._size or objects.rows > objects.most:
+                break
+            end, number = self._text.index(b"\n", at), number + 1
+            at = end + 1 if self._read_odd(self._text[at:end], number) else self._size
+            if lines.rows + len(skipped) == number:
+                odd_ends[lines.rows - 1] = objects.rows
+            else:
+                skipped.append(number)
         if objects.rows > objects.most:
-            self.problems.at(lines.line, f"line {lines.line}", *self.limits.exceeded)
+            self.problems.at(number, f"line {number}", *self.limits.exceeded)
         self._text = b""  # frees it before the tables are made
-        self.numbers, self.end = lines.marks(), objects.marks()
+        self.numbers = np.delete(np.arange(1, number + 1), np.array(skipped, np.intp) - 1)
+        self.end = lines.take("objects")
+        self.end[[*odd_ends]] = [*odd_ends.values()]
         self._name_images()
         if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
@@ -165,7 +175,7 @@ class Lines:
             raise
         try:
             if text.strip():
-                self._append(self._record(text, number), number)
+                self._append(self._record(text, number))
         except NotJsonError as error:
             name, hint = looks_like(self._text[: self._size]) if number == 1 else ("", "")
             if name and name != "JSON Lines":
@@ -188,7 +198,7 @@ class Lines:
             raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
         return value
 
-    def _append(self, record: Record, number: int) -> None:
+    def _append(self, record: Record) -> None:
         """Append a line and its objects."""
         if "objects" not in record and "bbox" in record:
             message = "is a single box, expected an image with its objects"
@@ -207,11 +217,9 @@ class Lines:
             except FaultError as wrong:
                 raise FaultError(f"objects[{index}]: {wrong.message}", wrong.hint) from None
         self.lines.append(values)
-        self.lines.mark(number)
         for row, attributes in rows:
             self.objects.append(row)
             self.attributes.append(attributes)
-        self.objects.mark(self.objects.rows)
 
     def _refuse(self, number: int, error: FaultError | NotJsonError) -> None:
         """Add the problem of a line."""

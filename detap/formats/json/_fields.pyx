@@ -20,7 +20,7 @@ from detap.formats.json._grammar cimport (
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport Buffer, grow, put_integer, take
+from detap.tables._columns cimport grow, take
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ cdef enum Kind:
 
 
 cdef struct Slot:
-    int length                  # of the text between two values; -1: too long
+    int length                  # of the text between two values; 0: too long
     int field
     uint64_t hashed             # of the key
     uint8_t[LONGEST] text
@@ -156,9 +156,8 @@ cdef class Fields:
     cdef list names, kept_keys
     cdef Names words            # JSON of the keys that are text or large numbers
     cdef Py_ssize_t room
-    cdef readonly Py_ssize_t rows, drained, line
+    cdef readonly Py_ssize_t rows, drained
     cdef public Py_ssize_t most
-    cdef Buffer marked
 
     def __cinit__(
         self, columns: Sequence[tuple[str | tuple[str, ...], str]] = (),
@@ -197,7 +196,6 @@ cdef class Fields:
         for i in range(self.size):
             free(self.columns[i].data)
             free(self.columns[i].text)
-        free(self.marked.at)
         names_close(&self.words)
 
     cdef int field(self, str name) except -1:
@@ -240,9 +238,8 @@ cdef class Fields:
             return NULL
         if p >= cursor.end:
             return fail(cursor, p)
-        slot.length = <int>(p - start) if p - start <= LONGEST else -1
-        if slot.length > 0:
-            memcpy(slot.text, start, slot.length)
+        slot.length = <int>(p - start) if p - start <= LONGEST else 0
+        memcpy(slot.text, start, slot.length)
         self.slot_count = index + 1
         return p
 
@@ -393,16 +390,12 @@ cdef class Fields:
         return True
 
     cdef inline void put_missing(self, Column_ *column, Py_ssize_t row) noexcept nogil:
-        cdef double *number
         if column.kind == KEY:
             (<int64_t *>column.data)[row] = INT64_MIN
         elif column.kind == SPAN:
             (<int64_t *>column.data)[row] = column.used = self.span_end(column, row)
-        else:
-            number = <double *>column.data + (4 * row if column.kind == BOX else row)
-            number[0] = NAN
-            if column.kind == BOX:
-                number[1] = number[2] = number[3] = NAN
+        else:   # the first number of a box
+            (<double *>column.data)[column.width // 8 * row] = NAN
 
     cdef inline int64_t span_end(self, const Column_ *column, Py_ssize_t row) noexcept nogil:
         """Return the end of the spans of the rows before a row."""
@@ -510,7 +503,7 @@ cdef class Fields:
 
     def names_of(self, keys: Sequence[int]) -> list[Name | None]:
         """Return the values of keys; None for a missing one."""
-        return [None if key == INT64_MIN else self.name_of(key) for key in keys]
+        return [self.name_of(key) for key in keys]
 
     def take(self, str name) -> NDArray[Any]:
         """Return a column, which is empty afterwards; after the last row."""
@@ -528,35 +521,26 @@ cdef class Fields:
     def key_of(self, str name, Py_ssize_t row) -> Name | None:
         """Return the key of a row; None if it is missing."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        cdef int64_t key = INT64_MIN if column.data == NULL else (<int64_t *>column.data)[row]
-        return None if key == INT64_MIN else self.name_of(key)
+        return None if column.data == NULL else self.name_of((<int64_t *>column.data)[row])
 
     cdef object name_of(self, int64_t value):
         cdef int64_t word = value - WORD
         cdef bytes text
         if value < WORD:
-            return value
+            return None if value == INT64_MIN else value
         text = self.words.text[self.words.start[word] : self.words.start[word + 1]]
         if text[0] == c'"' and b"\\" not in text:
             return text[1 : len(text) - 1].decode()
         return json.loads(text)
 
-    cdef Py_ssize_t span(self, int field, Py_ssize_t row, Bytes *start) noexcept nogil:
-        """Return the length of a span and its start; 0 if the row has none, or was drained."""
-        cdef Column_ *column = &self.columns[field]
-        cdef int64_t *ends = <int64_t *>column.data
-        cdef int64_t begin
-        if ends == NULL or row < self.drained:
-            return 0
-        begin = self.span_end(column, row)
-        start[0] = <Bytes>column.text + begin
-        return ends[row] - begin - 1 if ends[row] > begin else 0
-
     def span_of(self, str name, Py_ssize_t row) -> bytes:
-        """Return the JSON of a row; empty if it has none."""
-        cdef Bytes start
-        cdef Py_ssize_t length = self.span(self.field(name), row, &start)
-        return (<const char *>start)[:length]
+        """Return the JSON of a row; empty if it has none, or was drained."""
+        cdef Column_ *column = &self.columns[self.field(name)]
+        cdef int64_t begin, end
+        if column.data == NULL or row < self.drained:
+            return b""
+        begin, end = self.span_end(column, row), (<int64_t *>column.data)[row]
+        return column.text[begin : end - 1] if end > begin else b""
 
     def spans(self, str name) -> tuple[bytes, bytes]:
         """Return the JSON of the rows from `drained`, padded, and the ends, int64.
@@ -582,63 +566,46 @@ cdef class Fields:
 
     def read_lines(
         self, Fields inner, str name, bytes text, Py_ssize_t at, int nesting
-    ) -> tuple[int, bool]:
-        """Append the lines of text from an offset, each a record as a row marked by `line`.
+    ) -> int:
+        """Append the lines of text from an offset, each a record as a row.
 
-        Under `name`, it has a list of objects or an object of lists: rows of `inner`, whose marks
-        are the ends of the groups. The last line ends too, and is followed by the padding.
-        Return the offset behind them, and True if it is that of an odd line, which the caller reads
-        and steps over; else the text ends, or `inner` has more than `most` rows.
+        Under `name`, it has a list of objects or an object of lists: rows of `inner`, whose ends
+        are then in the column. The last line ends too, and is followed by the padding.
+        Return the offset of an odd or blank line, which the caller reads and steps over, or that
+        where the text ends or `inner` has more than `most` rows.
         """
         cdef Bytes start = text, p, line_end
         cdef Bytes end = start + len(text) - PADDING
         cdef Cursor cursor
         cdef Py_ssize_t before
-        cdef bint odd = False
         cdef int field = self.field(name)
         cursor.deepest = min(nesting, 64)
         with nogil:
             while start + at < end and inner.rows <= inner.most:
                 line_end = <Bytes>memchr(start + at, c'\n', end - start - at)
-                self.line += 1
-                p = skip_space(start + at)
-                if p < line_end:
-                    cursor.end, cursor.keys = end, 0
-                    before = inner.rows
-                    p = self.record(&cursor, p, 1)
-                    # A value may not continue on the next line.
-                    odd = (
-                        self.each or p == NULL or p > line_end or skip_space(p) < line_end
-                        or not self.read_nested(inner, field, &cursor) or not self.complete(1)
-                        or not put_integer(&self.marked, self.line)
-                        or not put_integer(&inner.marked, inner.rows)
-                    )
-                    if odd:
-                        inner.roll_back(before)
-                        break
-                    self.forget_spans()
+                cursor.end, cursor.keys = end, 0
+                before = inner.rows
+                p = self.record(&cursor, skip_space(start + at), 1)
+                # A value may not continue on the next line.
+                if (
+                    self.each or p == NULL or p > line_end or skip_space(p) < line_end
+                    or not self.read_nested(inner, field, &cursor) or not self.complete(1)
+                ):
+                    inner.roll_back(before)
+                    break
+                self.forget_spans()
+                (<int64_t *>self.columns[field].data)[self.rows - 1] = inner.rows
                 at = line_end + 1 - start
         self.roll_back(self.rows)
-        return at, odd
+        return at
 
     cdef bint read_nested(self, Fields inner, int field, Cursor *cursor) noexcept nogil:
-        """Read the objects in the span of the row being read."""
-        cdef Bytes p
-        cdef Py_ssize_t length
+        """Read the objects in the span of the row being read, the first that is not drained."""
+        cdef Bytes p = <Bytes>self.columns[field].text
         if not self.seen >> field & 1:
             return False
-        length = self.span(field, self.rows, &p)
-        cursor.end = p + length + 1
+        cursor.end = p + self.columns[field].used
         return inner.read_objects(cursor, p) if p[0] == c'[' else inner.read_lists(cursor, p)
-
-    def mark(self, int64_t value) -> None:
-        """Append to the marks."""
-        if not put_integer(&self.marked, value):
-            raise MemoryError
-
-    def marks(self) -> NDArray[np.int64]:
-        """Return the marks, which are empty afterwards."""
-        return take(<void **>&self.marked.at, self.marked.count, 1, 8, b"q")
 
     cdef bint read_objects(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read a list whose syntax was checked."""
