@@ -18,7 +18,7 @@ from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
 from detap.formats.reading._bytes cimport Bytes, is_word
-from detap.formats.reading._names cimport Names, names_close, names_find, names_open
+from detap.formats.reading._names cimport Names, names_close, names_find
 from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport grow, take
 
@@ -169,7 +169,6 @@ cdef class Fields:
         self.names, self.kept_keys = [], []
         self.most = (<size_t>-1) >> 1
         self.xyxy = xyxy
-        names_open(&self.words)
         for keys, kind in columns:
             column = &self.columns[self.size]
             column.kind = KINDS[kind]

@@ -10,7 +10,7 @@ from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp
 
 from detap.formats.reading._bytes cimport is_digit
-from detap.formats.reading._names cimport names_close, names_find, names_open, names_texts
+from detap.formats.reading._names cimport names_close, names_find, names_texts
 from detap.tables._columns cimport Buffer, put, put_integer, put_number, take
 
 import numpy as np
@@ -32,9 +32,6 @@ cdef inline const char *_skip_word(const char *at, const char *end) noexcept:
 
 cdef class RowColumns:
     """Rows with a file, a line, a word, a flag and any number of numbers."""
-
-    def __cinit__(self, *_, **__):
-        names_open(&self.words)
 
     def __dealloc__(self):
         names_close(&self.words)
