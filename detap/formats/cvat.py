@@ -165,8 +165,7 @@ class Annotations(Document):
         label = record.get("label", "")
         if not label.strip():
             raise FaultError("has no label", "write the name of its class")
-        box, corners = self._box(record[_KIND], record)
-        return Item(label, box, record, corners)
+        return Item(label, self._box(record[_KIND], record), record)
 
     def score_number(self, name: str, value: Any) -> float:
         """Return a score as a number; raise FaultError for other text."""
@@ -175,14 +174,12 @@ class Annotations(Document):
     # --- shapes to boxes
 
     def _box(self, name: str, attributes: _Attributes) -> Box:
-        """Return the bounding box of a shape, and the corners if it is a rotated box."""
+        """Return the box or the points of a shape."""
         if name == "box":
             box = left, top, right, bottom = _required(attributes, CORNERS)
             angle = nonzero_number("rotation", attributes.get("rotation", ""))
-            if angle is None:
-                return box, None
             measures = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
-            return self.rotated(box, measures, angle)
+            return self.rotated(box, measures, angle or 0.0)
         if name not in _SHAPES or name in _UNREAD:
             message = "not supported" if name in _UNREAD else "an unknown shape"
             raise FaultError(f"<{name[:_SHOWN]}> is {message}", "remove it, or draw a box")
@@ -190,12 +187,12 @@ class Annotations(Document):
         if name == "ellipse":
             x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
             angle = nonzero_number("rotation", attributes.get("rotation", "")) or 0.0
-            return rotated_ellipse(x, y, 2 * across, 2 * down, angle), None
+            return rotated_ellipse(x, y, 2 * across, 2 * down, angle)
         if name == "mask":
             sides = ("left", "top", "width", "height")
             left, top, width, height = _required(attributes, sides)
-            return [left, top, left + width, top + height], None
-        return self.around(_points(name, attributes)), None
+            return [left, top, left + width, top + height]
+        return _points(name, attributes)
 
 
 class Cvat(DocumentFormat):

@@ -89,16 +89,15 @@ class Items(Document):
             box = x, y, width, height = four_numbers(record, "bbox")
             measures = x + width / 2, y + height / 2, width, height
             angle = finite_number("rotation", attributes.get("rotation") or 0.0)
-            box, corners = self.rotated(box, measures, angle)
-            return Item(self._labels_by_id[number], box, attributes, corners)
+            return Item(self._labels_by_id[number], self.rotated(box, measures, angle), attributes)
         if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
         self.refuse_shape(kind)
         flat = list_of_numbers(record, "points")
         if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
-        box = self.around([*zip(flat[::2], flat[1::2], strict=True)])
-        return Item(self._labels_by_id[number], box, attributes)
+        points = [*zip(flat[::2], flat[1::2], strict=True)]
+        return Item(self._labels_by_id[number], points, attributes)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""

@@ -37,7 +37,6 @@ from detap.formats.shapes.document import (
     json_list,
 )
 from detap.formats.shapes.values import (
-    as_xywh,
     class_name,
     finite_number,
     located_objects,
@@ -239,16 +238,15 @@ class Tasks(Document):
         if finite_number("image_rotation", record.get("image_rotation") or 0):
             raise FaultError("image_rotation is not 0", "rotate the image, and label it again")
         size = [*numbers(record, "original_width", "original_height")]
-        box, corners = self._box(kind, value, size)
-        return Item(label, box, {"score": record.get("score")}, corners)
+        return Item(label, self._box(kind, value, size), {"score": record.get("score")})
 
     def _box(self, kind: str, value: dict[str, Any], size: Sequence[float]) -> Box:
-        """Return the box in pixels of a region in percent, and the corners if it is rotated."""
+        """Return the box, or the points, in pixels of a region in percent."""
         if kind in ("brushlabels", "brush") or "rle" in value:
             raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
         if "points" in value:
             self.refuse_shape("polygon")
-            return self.around(_scaled(points_of(value["points"]), size)), None
+            return _scaled(points_of(value["points"]), size)
         if "radiusX" in value:
             self.refuse_shape("ellipse")
             x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
@@ -259,7 +257,7 @@ class Tasks(Document):
         rotation = finite_number("rotation", value.get("rotation", 0))
         (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
         if "radiusX" in value:
-            return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation)), None
+            return rotated_ellipse(x, y, 2 * across, 2 * down, rotation)
         measures = x, y, across, down
         return self.rotated([*measures], measures, rotation, about=0)
 

@@ -90,8 +90,7 @@ class Shapes(Document):
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
         label = class_name(record, "label")
-        box, corners = self._box(record)
-        return Item(label, box, record, corners)
+        return Item(label, self._box(record), record)
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags of a shape."""
@@ -102,7 +101,7 @@ class Shapes(Document):
         return difficult | super().flags_of(flags)
 
     def _box(self, shape: dict[str, Any]) -> Box:
-        """Return the bounding box of a shape, and the corners if it is a rotated box."""
+        """Return the box or the points of a shape."""
         # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
         points = points_of(shape.get("points"))
@@ -110,23 +109,23 @@ class Shapes(Document):
             x1, y1, x2, y2 = bounds(points)
             upright = {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
             if len(points) == 2 or (len(points) == 4 and upright):
-                return [x1, y1, x2, y2], None
+                return [x1, y1, x2, y2]
             if len(points) != 4:
                 message = f"has {points_text(points)} as a rectangle"
                 raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
             raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
         if kind in _ROTATED and len(points) == 4:
-            return bounds(points), points
+            return points
         if kind in _ROTATED and self.shapes != "bbox":
             raise FaultError(f"has {points_text(points)} as {kind}", "expected four corners")
         self.refuse_shape(kind)
         check_points(points, kind, 2 if kind == "circle" else _POINTS.get(kind, 4))
         if kind != "circle":
-            return bounds(points), None
+            return points
         (x, y), (at_x, at_y) = points[:2]  # the center and a point of the circle
         radius = math.hypot(at_x - x, at_y - y)
-        return [x - radius, y - radius, x + radius, y + radius], None
+        return [x - radius, y - radius, x + radius, y + radius]
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""

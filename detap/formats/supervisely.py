@@ -28,7 +28,6 @@ from detap.formats.shapes.document import (
     written_images,
 )
 from detap.formats.shapes.values import (
-    bounds,
     check_points,
     class_name,
     json_value,
@@ -94,7 +93,7 @@ class Annotations(Document):
         if kind != "rectangle":
             self.refuse_shape(kind)
             check_points(corners, kind, _POINTS[kind])
-        return Item(label, bounds(corners), _tags(record))
+        return Item(label, corners, _tags(record))
 
 
 class Supervisely(DocumentFormat):

@@ -134,7 +134,7 @@ class Regions(Document):
         if kind not in (*_POINTS, *_RADII):
             raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
         self.refuse_shape(kind)
-        return Item(label, as_xywh(_bounds(kind, shape)), attributes)
+        return Item(label, _points(kind, shape), attributes)
 
     def score_number(self, name: str, value: Any) -> float:
         """Return a score as a number; attributes are text."""
@@ -164,17 +164,17 @@ def _attributes(record: Any) -> Iterator[str]:
         yield from attributes if isinstance(attributes, dict) else ()
 
 
-def _bounds(kind: str, shape: dict[str, Any]) -> list[float]:
+def _points(kind: str, shape: dict[str, Any]) -> list[list[float]]:
+    """Return the points of a shape, or the corners of the box around it."""
     if kind in _POINTS:
         across, down = (required(shape, f"all_points_{k}", list, "expected a list") for k in "xy")
         if len(across) != len(down) or len(across) < _POINTS[kind]:
             message = f"has {len(across)} x and {len(down)} y of points"
             raise FaultError(message, f"expected at least {_POINTS[kind]} of each")
-        points = [
+        return [
             [finite_number(f"all_points[{n}]", value) for value in point]
             for n, point in enumerate(zip(across, down, strict=True))
         ]
-        return bounds(points)
     x, y = numbers(shape, "cx", "cy")
     radii = dict(zip(_RADII[kind], numbers(shape, *_RADII[kind]), strict=True))
     for name, radius in radii.items():

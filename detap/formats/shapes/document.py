@@ -70,7 +70,9 @@ from detap.tables.detection import Detections, Floats, GroundTruth, Name, encode
 from detap.text_input import quote
 
 SCORES = ("score", "confidence")
-Box = tuple[list[float], Sequence[Sequence[float]] | None]  # and the corners of a rotated one
+Box = list[Any]
+"""Four numbers in the document's `box_format`, or points: two corners, the four of a rotated box,
+or those of another shape, whose bounds are read."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -90,9 +92,8 @@ class Item(NamedTuple):
     """An object of a file."""
 
     label: str
-    box: list[float]  # in the document's `box_format`
+    box: Box
     attributes: Mapping[str, Any] = _NOTHING  # may be flags or the score
-    corners: Sequence[Sequence[float]] | None = None  # of a rotated box, which `box` encloses
 
 
 class Document(RowReader):
@@ -157,13 +158,12 @@ class Document(RowReader):
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[SourceFile] = []
         self._angles = 0  # beyond a turn
-        self._files: list[str] = []
-        self._file = array("i")
+        self._files: list[str] = []  # of images
         self._locations: list[str] = []
         self._image = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
-        self._corners: dict[int, Sequence[Sequence[float]]] = {}
+        self._corners: dict[int, Box] = {}
         self._flagged: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
@@ -219,7 +219,6 @@ class Document(RowReader):
     def read_data(self, data: bytes, file: str, name: str = "") -> None:
         """Read one file, with its name in the folder, and collect its problems."""
         self.name, self.problems.file, self.constants = name, file, 0
-        self._files.append(file)
         before = self.problems.count
         with self.problems.collected():
             content = self.parse(data)
@@ -240,6 +239,7 @@ class Document(RowReader):
             stem = self._begin(image, file, location)
             width, height = side_of("width", image.width), side_of("height", image.height)
             self.images[stem] = width, height
+            self._files.append(file)
             objects = image.objects
         for where, item in () if self.images_only else objects:
             with self.problems.collected(where):
@@ -278,20 +278,22 @@ class Document(RowReader):
         extra = self.object_attributes
         values = extra.values(item.attributes.get) if extra.names else ()
         flags = self.flags_of(item.attributes)
-        if fault := box_fault(item.box, self.box_format):
+        box, points = item.box, item.box if isinstance(item.box[0], Sequence) else []
+        if points:
+            box = as_xywh(bounds(points)) if self.box_format == "xywh" else bounds(points)
+        if fault := box_fault(box, self.box_format):
             raise FaultError(fault, "correct the box")
-        if item.corners is not None and self.shapes != "bbox":
-            if is_self_intersecting(np.array(item.corners).reshape(1, 8)).any():
+        if len(points) == 4 and self.shapes != "bbox":
+            if is_self_intersecting(np.array(points).reshape(1, 8)).any():
                 raise FaultError("sides of its corners cross", "list the corners in order around")
-            self._corners[len(self)] = item.corners
+            self._corners[len(self)] = points
         for flag in flags:
             self._flagged.setdefault(flag, []).append(len(self))
         extra.append(values)
-        self._file.append(len(self._files) - 1)
         self._locations.append(location)
         self._image.append(len(self.images) - 1)
         self._labels.append(item.label)
-        self._numbers.extend((score, *item.box))
+        self._numbers.extend((score, *box))
 
     def score_of(self, attributes: Mapping[str, Any]) -> float:
         """Return the score of an object, NaN if it has none."""
@@ -310,7 +312,7 @@ class Document(RowReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and location of a box."""
-        return self._files[self._file[row]], self._locations[row]
+        return self._files[self._image[row]], self._locations[row]
 
     # --- shapes as boxes
 
@@ -320,11 +322,6 @@ class Document(RowReader):
             article = "an" if kind[0] in "aeiou" else "a"
             raise FaultError(f"is {article} {kind}, not a box", BBOX_HINT)
 
-    def around(self, points: Sequence[Sequence[float]]) -> list[float]:
-        """Return the smallest box around points, in the document's `box_format`."""
-        corners = bounds(points)
-        return as_xywh(corners) if self.box_format == "xywh" else corners
-
     def rotated(
         self,
         box: list[float],
@@ -333,16 +330,13 @@ class Document(RowReader):
         *,
         about: float = 0.5,
     ) -> Box:
-        """Return the bounding box and the corners of a box after a rotation.
+        """Return the corners of a box after a rotation, or the box as it is without one.
 
         `measures` are x, y, width and height, where x, y is the center or another point `about`
-        which :func:`rotated_box` rotates. Without rotation, the box is returned alone.
+        which :func:`rotated_box` rotates.
         """
         self._angles += abs(degrees) > 360
-        if not degrees % 360:
-            return box, None
-        corners = rotated_box(*measures, degrees, about=about)
-        return self.around(corners), corners
+        return rotated_box(*measures, degrees, about=about) if degrees % 360 else box
 
     # --- tables
 
@@ -410,11 +404,6 @@ class Document(RowReader):
         if set(images) <= set(known) or len(stems) < len(known) or len(set(ours)) < len(ours):
             return tuple(images)
         return tuple(stems.get(stem, name) for stem, name in zip(ours, images, strict=True))
-
-    def placeholder(self) -> GroundTruth:
-        """Return a ground truth without boxes, of these images and classes."""
-        objects = self.objects()
-        return empty_ground_truth(objects.images, objects.classes)
 
     @classmethod
     def images_again(cls, truth: GroundTruth) -> list[Self]:
@@ -560,7 +549,8 @@ class DocumentFormat(Format):
     def placeholder(self, path: Path, options: Mapping[str, Any], limits: Limits) -> GroundTruth:
         """Return the images and classes named in detections, unchecked."""
         options = {**options, "limits": limits}
-        return self.document(path, scored=True, **options).read(check=False).placeholder()
+        objects = self.document(path, scored=True, **options).read(check=False).objects()
+        return empty_ground_truth(objects.images, objects.classes)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return an attribute of the images; files are read again."""

@@ -196,13 +196,15 @@ def as_xywh(corners: Sequence[float]) -> list[float]:
     return [x1, y1, x2 - x1, y2 - y1]
 
 
-def rotated_ellipse(x: float, y: float, width: float, height: float, degrees: float) -> list[float]:
-    """Return the smallest box around an ellipse rotated about x, y, as x1, y1, x2, y2."""
+def rotated_ellipse(
+    x: float, y: float, width: float, height: float, degrees: float
+) -> list[list[float]]:
+    """Return the corners of the smallest box around an ellipse rotated about x, y."""
     angle = math.radians(degrees % 360)
     cos, sin = math.cos(angle), math.sin(angle)
     across = math.hypot(width * cos, height * sin) / 2
     down = math.hypot(width * sin, height * cos) / 2
-    return [x - across, y - down, x + across, y + down]
+    return [[x - across, y - down], [x + across, y + down]]
 
 
 def rotated_box(
