@@ -26,7 +26,7 @@ class Line(NamedTuple):
     fits: Literal["", "folders", "files"] = ""
     """Inputs that the format's ``fits`` detects by content: none, folders, or files too.
 
-    A match by content takes precedence over a match by name.
+    It is "files" for lines with a `pattern`. A match takes precedence over one by name.
     """
     pattern: bytes = b""
     """Regular expression of the first bytes after white space; else ``fits`` is not asked."""

@@ -74,7 +74,6 @@ LINES = (
         "detap.formats.cvat.Cvat",
         (".xml", ".xml.gz"),
         (opt.SPLIT, *_SHAPES),
-        fits="files",
         pattern=rb".*annotations",
         folders=True,
         subsets=("annotations.xml", "{split}.xml"),
@@ -85,7 +84,6 @@ LINES = (
         "detap.formats.labelme.LabelMe",
         (".json",),
         (*_SHAPES, opt.SUBFOLDERS),
-        fits="files",
         pattern=rb'\{.*"(shapes|flags|imageData|imagePath|shape_type)"',
         folders=True,
     ),
@@ -95,7 +93,6 @@ LINES = (
         "detap.formats.label_studio.LabelStudio",
         (".json", ".csv"),
         (opt.SHAPES, opt.MODEL_VERSION),
-        fits="files",
         pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"|[^\n]*lead_time',
         writes=True,
     ),
@@ -104,7 +101,6 @@ LINES = (
         "Roboflow",
         "detap.formats.roboflow.Roboflow",
         (".json",),
-        fits="files",
         pattern=rb'\{.*"predictions"',
         folders=True,
     ),
@@ -114,7 +110,6 @@ LINES = (
         "detap.formats.predictions.InferenceOutput",
         (*_JSON, *_LINES),
         (*_NAMES, opt.IMAGE_SIZES),
-        fits="files",
         pattern=rb'[{\[].*"(relative_coordinates|frame_id|bboxes|boxes|box|labels|predictions)"',
         folders=True,
     ),
@@ -170,7 +165,6 @@ LINES = (
         "detap.formats.createml.CreateMl",
         _JSON,
         (opt.SPLIT,),
-        fits="files",
         pattern=rb'\[.*"annotations"',
         subsets=("{split}/_annotations.createml.json",),
         writes=True,
@@ -181,7 +175,6 @@ LINES = (
         "detap.formats.via.Via",
         (*_JSON, *_CSV),
         (*_SHAPES, opt.CLASS_ATTRIBUTE),
-        fits="files",
         pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes|"(project|file)"\s*:)',
         writes=True,
     ),
@@ -191,7 +184,6 @@ LINES = (
         "detap.formats.datumaro.Datumaro",
         _JSON,
         (opt.SPLIT, *_SHAPES, opt.SCORE_ATTRIBUTE),
-        fits="files",
         pattern=rb'\{.*"categories"\s*:\s*\{',
         subsets=("annotations/{split}.json", "{split}.json"),
         writes=True,
@@ -202,7 +194,6 @@ LINES = (
         "detap.formats.supervisely.Supervisely",
         (".json",),
         (*_SHAPES, opt.SCORE_ATTRIBUTE),
-        fits="files",
         pattern=rb'\{.*"objects"',
         folders=True,
         writes=True,
@@ -212,7 +203,6 @@ LINES = (
         "Scalabel",
         "detap.formats.scalabel.Scalabel",
         _JSON,
-        fits="files",
         pattern=rb'(\[|\{.*"frames").*"name"',
         folders=True,
         writes=True,
@@ -223,7 +213,6 @@ LINES = (
         "detap.formats.crowdhuman.CrowdHuman",
         (".odgt", ".odgt.gz", *_LINES, *_JSON),
         (opt.BOX,),
-        fits="files",
         pattern=rb'\{.*"(gtboxes|dtboxes)"\s*:',
     ),
     Line(
@@ -231,7 +220,6 @@ LINES = (
         "MOTChallenge",
         "detap.formats.mot.MotChallenge",
         (".txt",),
-        fits="files",
         pattern=rb"[0-9]+ *,[^A-Za-z]*$",
         folders=True,
         writes=True,
@@ -242,7 +230,6 @@ LINES = (
         "detap.formats.sagemaker.SageMaker",
         (".manifest", *_LINES, *_JSON),
         (opt.LABEL_ATTRIBUTE,),
-        fits="files",
         pattern=rb'\{.*"source-ref"\s*:',
     ),
     Line(
@@ -251,7 +238,6 @@ LINES = (
         "detap.formats.responses.format.Responses",
         (*_LINES, *_JSON),
         (*opt.DIALECT_OPTIONS, opt.MISSING_RESPONSES, opt.IMAGE_SIZES),
-        fits="files",
         pattern=rb'(\[\s*)?\{.*"response"\s*:',
     ),
     Line("npz", "detap table", "detap.formats.npz.Npz", (".npz",)),
@@ -266,7 +252,9 @@ class _Formats(Mapping[str, Format]):
         self._formats: dict[str, Format] = {}
         for line in LINES:
             boxes = () if line.name == "npz" else opt.BOX_OPTIONS  # known in saved tables
-            self.lines[line.name] = line._replace(options=(*boxes, *line.options, opt.EXTRA_IMAGES))
+            options = (*boxes, *line.options, opt.EXTRA_IMAGES)
+            fits = "files" if line.pattern else line.fits
+            self.lines[line.name] = line._replace(options=options, fits=fits)
 
     def __getitem__(self, name: str) -> Format:
         if name not in self._formats:
