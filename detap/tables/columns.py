@@ -98,7 +98,7 @@ class Columns:
                 present = np.zeros(int(offset.max()) + 1, np.bool_)
                 present[offset] = True
                 number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-                distinct = [int(low) + k for k in np.flatnonzero(present).tolist()]
+                distinct: list[Name] = [int(low) + k for k in np.flatnonzero(present).tolist()]
                 return Names(distinct, number[offset])
         # Only the first of each run of equal values becomes a Python object.
         first = np.flatnonzero(np.append(True, column[1:] != column[:-1]))
