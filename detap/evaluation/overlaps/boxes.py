@@ -23,6 +23,9 @@ BOX_FRACTION = 0.53
 class Shapes:
     """Shapes of G ground truths and N detections; this class compares boxes."""
 
+    name = ""  # of the shape, if it has an area besides that of its box
+    own_area = ""  # that area, as `detection_area` calls it
+
     def __init__(
         self,
         ground_truth: GroundTruth,
@@ -44,8 +47,15 @@ class Shapes:
 
     def range_areas(self, areas: Floats) -> Floats:
         """Return the areas (N,) that decide the area ranges of unmatched detections."""
+        if self.protocol.detection_area == self.own_area:
+            return self.own_areas
         area = self.detections.area
         return areas if area is None or self.protocol.inclusive_pixels else area
+
+    @cached_property
+    def own_areas(self) -> Floats:
+        """The areas (N,) of the detections' shapes, whatever their boxes."""
+        raise NotImplementedError
 
     def truth_areas(self) -> Floats:
         """Return the areas (G,) of ground truths for area ranges and OKS, in square pixels."""
@@ -75,29 +85,26 @@ class Shapes:
         del boxes, crowd, lowest
         return None
 
-    def box_area_notes(self, shapes: Floats, shape_name: str, value: str) -> Iterator[Note]:
-        """Note detections with a box in another area range than their shape."""
-        ranges = self.protocol.area_bounds
-        areas, shapes = (
-            self.in_range_unit(column, self.detections.image)
-            for column in (self.range_areas(self.areas()[0]), shapes)
-        )
-        moved = inside_ranges(areas, ranges) != inside_ranges(shapes, ranges)
-        count = int(np.count_nonzero(moved.any(axis=0)))
-        if len(ranges) > 1:
-            message = (
-                f"detections have a bbox in another area range than their {shape_name}; the bbox "
-                "decides the range of unmatched detections, as in pycocotools; use "
-                f"--detection-area {value} for the area of the {shape_name}"
-            )
-            yield Note("detection-area-of-box", message, count, severity="info")
-
     def notes(self) -> Iterator[Note]:
         """Yield notes on the shapes."""
-        if self.ground_truth.keypoints is not None and self.protocol.iou_type == "bbox":
+        protocol, ranges = self.protocol, self.protocol.area_bounds
+        if self.ground_truth.keypoints is not None and protocol.iou_type == "bbox":
             message = "keypoints are ignored, boxes are evaluated; use --iou-type keypoints for OKS"
             count = len(self.ground_truth)
             yield Note("keypoints-left-out", message, count, severity="info")
+        of_box = protocol.detection_area == "box" and not protocol.keypoint_keys
+        if self.own_area and of_box and len(ranges) > 1:
+            of_boxes, of_shapes = (
+                inside_ranges(self.in_range_unit(areas, self.detections.image), ranges)
+                for areas in (self.range_areas(self.areas()[0]), self.own_areas)
+            )
+            count = int(np.count_nonzero((of_boxes != of_shapes).any(axis=0)))
+            message = (
+                f"detections have a bbox in another area range than their {self.name}; the bbox "
+                "decides the range of unmatched detections, as in pycocotools; use "
+                f"--detection-area {self.own_area} for the area of the {self.name}"
+            )
+            yield Note("detection-area-of-box", message, count, severity="info")
 
 
 def sizes_of(truth: GroundTruth, image: NDArray[Any], subject: str, hint: str) -> Floats:

@@ -1,13 +1,13 @@
 """Keypoints, compared by OKS."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from detap.core.arrays import Boxes, Pairs
 from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
-from detap.errors import Note, UsageError
+from detap.errors import UsageError
 from detap.evaluation.overlaps.boxes import BOX_FRACTION, Shapes, missing_shapes
 from detap.protocols import Protocol
 from detap.protocols.fields import default_sigmas
@@ -18,12 +18,15 @@ from detap.tables.notes import KEYPOINT_AREAS
 class KeypointShapes(Shapes):
     """Keypoints; ground truths without labeled keypoints use their boxes."""
 
+    name, own_area = "keypoints", "extent"
+
     @cached_property
     def _sigmas(self) -> tuple[float, ...]:
         return sigmas_of(self.protocol, self.ground_truth)
 
-    def _extents(self) -> Floats:
-        """Return the areas (N,) of the boxes around the keypoints of each detection."""
+    @cached_property
+    def own_areas(self) -> Floats:
+        """The areas (N,) of the boxes around the keypoints of each detection."""
         left, top, right, bottom = extents(self._keypoints(self.detections)).T
         area: Floats = (right - left) * (bottom - top)
         return area
@@ -34,12 +37,6 @@ class KeypointShapes(Shapes):
         if no_areas and self.protocol.area_source == "annotation":
             return BOX_FRACTION * self.ground_truth.box_area
         return super().truth_areas()
-
-    def range_areas(self, areas: Floats) -> Floats:
-        """Return the areas of :meth:`Shapes.range_areas`, or the keypoint extents."""
-        if self.protocol.detection_area == "extent":
-            return self._extents()
-        return super().range_areas(areas)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """Return the OKS of pairs, see :meth:`Shapes.pairs`; crowds are treated like others."""
@@ -71,11 +68,6 @@ class KeypointShapes(Shapes):
             raise missing_shapes(table, "keypoints")
         check_skeleton(table, self._sigmas)
         return table.keypoints
-
-    def notes(self) -> Iterator[Note]:
-        """Note detections with a box in another range than their keypoints."""
-        if self.protocol.detection_area == "box" and not self.protocol.keypoint_keys:
-            yield from self.box_area_notes(self._extents(), "keypoints", "extent")
 
 
 def sigmas_of(protocol: Protocol, ground_truth: GroundTruth) -> tuple[float, ...]:
