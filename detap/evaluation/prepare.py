@@ -66,17 +66,18 @@ class PreparedTables:
             ground_truth, detections = self._drop_rows(ground_truth, detections)
         if protocol.zero_area == "drop":
             area = shapes_of(ground_truth, detections, protocol, threads).truth_areas()
-            by = f"are dropped by protocol {protocol.name}"
-            note = Note("zero-area-ground-truth-dropped", f"ground truths without area {by}")
-            ground_truth = self._without(area <= 0, ground_truth, note)
+            message = f"ground truths without area are dropped by protocol {protocol.name}"
+            code = "zero-area-ground-truth-dropped"
+            ground_truth = self._without(area <= 0, ground_truth, code, message)
         self.ground_truth, self.detections = ground_truth, detections
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
-        self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
         by_condition = ignored_by_condition(ground_truth, protocol)
-        self.ignored |= by_condition | self._without_detections()
+        flags = map(ground_truth.marked, protocol.ignore_flags)
+        self.ignored = np.any([*flags, by_condition, self._without_detections()], axis=0)
         self.ignored |= self.group & (protocol.group_of_weight == 0)
-        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
+        crowd_flags = map(ground_truth.marked, protocol.crowd_flags)
+        self.crowd = np.any([*crowd_flags, self.group], axis=0)
         if protocol.candidate == "best-unmatched":  # else they are ignored as VOC's difficult ones
             self.crowd |= by_condition
         self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
@@ -86,15 +87,16 @@ class PreparedTables:
 
     def _check_class_lists(self) -> None:
         """Raise UsageError if the ground truth lacks data the protocol needs."""
-        contents, options = [], []
-        for field, (name, default, content) in _CLASS_LISTS.items():
-            if getattr(self.protocol, field) != default and name not in self.ground_truth.listed:
-                contents.append(content)
-                options.append(f"--{field.replace('_', '-')} {default}")
-        if contents:
+        lacking = {
+            f"--{field.replace('_', '-')} {default}": content
+            for field, (name, default, content) in _CLASS_LISTS.items()
+            if getattr(self.protocol, field) != default and name not in self.ground_truth.listed
+        }
+        if lacking:
+            contents = " and ".join(lacking.values())
             raise UsageError(
-                f"protocol {self.protocol.name} requires, per image, {' and '.join(contents)}; the "
-                f"ground truth lacks them; add them or use {' '.join(options)}"
+                f"protocol {self.protocol.name} requires, per image, {contents}; the ground truth "
+                f"lacks them; add them or use {' '.join(lacking)}"
             )
 
     def _drop_rows(self, truth: GroundTruth, table: Detections) -> tuple[GroundTruth, Detections]:
@@ -103,28 +105,29 @@ class PreparedTables:
         if protocol.drop_in_regions:
             of_truth, of_table = in_regions(truth, table, protocol)
             regions = f"in regions ({', '.join(dict(protocol.drop_in_regions))}) are dropped"
-            note = Note("ground-truths-in-regions", f"ground truths {regions}")
-            truth = self._without(of_truth, truth, note)
-            note = Note("detections-in-regions", f"detections {regions}")
-            table = self._without(of_table, table, note)
+            message = f"ground truths {regions}"
+            truth = self._without(of_truth, truth, "ground-truths-in-regions", message)
+            message = f"detections {regions}"
+            table = self._without(of_table, table, "detections-in-regions", message)
         if protocol.excluded_classes:
             truth = _kept(truth, ~excluded_rows(truth, protocol))
         if protocol.drop_where:
-            note = Note("detections-dropped", f"detections {by}: {protocol.drop_where}")
-            table = self._without(dropped_by_condition(table, protocol), table, note)
+            message = f"detections {by}: {protocol.drop_where}"
+            drop = dropped_by_condition(table, protocol)
+            table = self._without(drop, table, "detections-dropped", message)
         if protocol.unknown_labels == "drop":
             message = f"detections of labels that the ground truth lacks {by}"
             unknown = table.label >= len(truth.classes)
-            table = self._without(unknown, table, Note("unknown-labels-dropped", message))
+            table = self._without(unknown, table, "unknown-labels-dropped", message)
         if protocol.min_score is not None:
             low, text = table.score < protocol.min_score, exact(protocol.min_score)
             message = f"detections with a score below {text} (protocol's min_score) are dropped"
-            table = self._without(low, table, Note("below-min-score", message))
+            table = self._without(low, table, "below-min-score", message)
         table = _rounded(table, protocol)
         if protocol.degenerate_boxes == "drop":
             flat = np.any(table.corners[:, 2:] <= table.corners[:, :2], axis=1)
-            note = Note("degenerate-detections-dropped", f"detections without width or height {by}")
-            table = self._without(flat, table, note)
+            message = f"detections without width or height {by}"
+            table = self._without(flat, table, "degenerate-detections-dropped", message)
         if protocol.max_dets_scope == "dataset":
             label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
             image = table.image if protocol.tie_break == "image" else None
@@ -133,10 +136,10 @@ class PreparedTables:
             table = _kept(table, _rank_within(label, table.score, image) < limit)
         return truth, table
 
-    def _without(self, drop: Flags, table: Table, note: Note) -> Table:
+    def _without(self, drop: Flags, table: Table, code: str, message: str) -> Table:
         """Return a table without some rows, which are noted."""
         count = int(np.count_nonzero(drop))
-        self.dropped.append(replace(note, count=count, severity="info"))
+        self.dropped.append(Note(code, message, count, "info"))
         return _kept(table, ~drop) if count else table
 
     def _without_detections(self) -> Flags:
@@ -296,13 +299,6 @@ def rows_by_key(
     first = np.searchsorted(key[rows], keys, side="left").tolist()
     end = np.searchsorted(key[rows], keys, side="right").tolist()
     return [rows[a:b] for a, b in zip(first, end, strict=True)]
-
-
-def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
-    mask = np.zeros(len(truth), np.bool_)
-    for flag in flags:
-        mask |= truth.marked(flag)
-    return mask
 
 
 def _rounded(table: Detections, protocol: Protocol) -> Detections:
