@@ -10,7 +10,7 @@ import pytest
 
 import detap
 from detap.checks.boxes import FailedCheck, failed_box_checks
-from detap.errors import DetapWarning, InputError
+from detap.errors import InputError
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Run
 
@@ -186,17 +186,6 @@ def files(real_data: Path, tmp_path: Path) -> dict[str, Path]:
         paths[f"{side} misread"] = tmp_path / f"{side}.json"
         paths[f"{side} misread"].write_text(json.dumps(content), "utf-8")
     return paths
-
-
-def test_python_refuses_xyxy_unless_declared(files: dict[str, Path]) -> None:
-    truth = detap.read_ground_truth(files["gt misread"], boxes="xyxy")
-    with pytest.raises(InputError, match="--dt-boxes xyxy"):
-        detap.evaluate(truth, detap.read_detections(files["dt misread"], truth))
-    detections = detap.read_detections(files["dt misread"], truth, boxes="xyxy")
-    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(AP, abs=1e-9)
-    as_is = detap.read_detections(files["dt misread"], truth, as_is=True)
-    with pytest.warns(DetapWarning, match="x1, y1, x2, y2"):
-        detap.evaluate(truth, as_is)
 
 
 def test_results_with_a_score_threshold_are_noted(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import detap
 from tests.checks.test_hints import (
     FOUND,
     HEIGHT,
@@ -18,7 +19,6 @@ from tests.checks.test_hints import (
     TRUTHS,
     WIDTH,
     coco,
-    csv_files,
     in_format,
     lines,
     text,
@@ -176,14 +176,6 @@ def results(folder: Path, first: int, detected: Rows = FOUND) -> str:
 def class_names_of_results(folder: Path, right: list[str]) -> Case:
     given = [text(folder)[0], results(folder, 0)]
     return Case(given, "--class-names FILE", ["--class-names", names_file(folder, *NAMES)], right)
-
-
-@case
-def first_category_id_that_is_wrong(folder: Path, right: list[str]) -> Case:
-    names = names_file(folder, "no", *NAMES)
-    given = [text(folder)[0], results(folder, 1), "--class-names", names]
-    given += ["--first-category-id", "1"]
-    return Case(given, r"--first-category-id 0\)", ["--first-category-id", "0"], right)
 
 
 @case
@@ -497,33 +489,13 @@ def max_expansion(folder: Path, right: list[str]) -> Case:
 
 
 @case
-def max_mask_runs(folder: Path, right: list[str]) -> Case:
-    truth, detected = (json.loads(Path(path).read_text()) for path in right)
-    for one in (*truth["annotations"], *detected):
-        x, y, w, h = one["bbox"]
-        one["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
-    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(detected)})
-    segm = [str(folder / "gt.json"), str(folder / "dt.json"), "--protocol", "coco-segm"]
-    given = [*segm, "--max-mask-runs", "100"]
-    return Case(given, "raise --max-mask-runs", ["--max-mask-runs", "100000"], segm)
-
-
-@case
 def max_nesting_of_xml(folder: Path, right: list[str]) -> Case:
-    """CVAT's XML with elements of another tool."""
-    boxes = dict.fromkeys(range(8), "")
-    for row in TRUTHS:
-        names = zip(("xtl", "ytl", "xbr", "ybr"), in_format(row, "xyxy"), strict=True)
-        sides = " ".join(f'{name}="{value}"' for name, value in names)
-        boxes[int(row[0])] += f'<box label="{NAMES[int(row[1])]}" occluded="0" {sides}/>'
-    images = "".join(
-        f'<image id="{k}" name="{k}.png" width="{WIDTH}" height="{HEIGHT}">{inside}</image>'
-        for k, inside in boxes.items()
-    )
-    deep = "<more>" * 120 + "</more>" * 120
-    content = f"<annotations><version>1.1</version><meta>{deep}</meta>{images}</annotations>"
-    write(folder, {"gt.xml": content})
-    given = [str(folder / "gt.xml"), text(folder)[1]]
+    """VOC's XML with elements of another tool."""
+    detap.convert(folder / "voc", detap.read_ground_truth(right[0]), to="voc")
+    deep = f"{'<more>' * 120}{'</more>' * 120}<object>"
+    path = folder / "voc/Annotations/0.xml"
+    path.write_text(path.read_text().replace("<object>", deep, 1))
+    given = [str(folder / "voc"), text(folder)[1]]
     return Case(given, "with --max-nesting", ["--max-nesting", "150"], right)
 
 
@@ -537,67 +509,33 @@ def image_sizes_beside_pixels(folder: Path, right: list[str]) -> Case:
     return Case(given, "pass --image-sizes FILE", ["--image-sizes", sizes], right)
 
 
-@case
-def merge_images_of_two_inputs(folder: Path, right: list[str]) -> Case:
-    truth = json.loads(Path(right[0]).read_text())
-    rows = truth["annotations"]
-    for name, part in (("a", rows[::2]), ("b", rows[1::2])):
-        write(folder, {f"{name}.json": json.dumps(truth | {"annotations": part})})
-    given = ["--gt", str(folder / "a.json"), "--gt", str(folder / "b.json"), "--dt", right[1]]
-    return Case(given, r"\(--merge-images\)", ["--merge-images"], right)
-
-
-def _via(folder: Path, name: str = "kind") -> list[str]:
+def _via(folder: Path) -> list[str]:
     """Write VIA's JSON with an id and the class of each region, and text detections."""
-    images: dict[str, Any] = {
-        f"{k}.png1": {"filename": f"{k}.png", "size": 1, "regions": [], "file_attributes": {}}
-        for k in range(8)
-    }
-    for number, row in enumerate(TRUTHS):
-        box = dict(zip(("x", "y", "width", "height"), in_format(row, "xywh"), strict=True))
-        region = {"shape_attributes": {"name": "rect", **box}}
-        region["region_attributes"] = {"id": str(number), name: NAMES[int(row[1])]}
-        images[f"{int(row[0])}.png1"]["regions"].append(region)
-    write(folder, {"gt.json": json.dumps(images)})
-    return [str(folder / "gt.json"), text(folder)[1]]
+    detap.convert(folder / "via", detap.read_ground_truth(coco(folder)[0]), to="via")
+    path = folder / "via/via_region_data.json"
+    images = json.loads(path.read_text())
+    for image in images.values():
+        for number, region in enumerate(image["regions"]):
+            region["region_attributes"]["id"] = str(number)
+    path.write_text(json.dumps(images))
+    return [str(path), text(folder)[1]]
 
 
 @case
 def model_version_of_two(folder: Path, right: list[str]) -> Case:
     """The second model misses everything."""
-    tasks = []
-    for image in range(8):
-        predictions = []
-        for model in ("good", "bad"):
-            results = []
-            for row in FOUND:
-                x, y, w, h = in_format(row, "xywh")
-                if row[0] != image:
-                    continue
-                x = x if model == "good" else 0
-                percent = (100 * x / WIDTH, 100 * y / HEIGHT, 100 * w / WIDTH, 100 * h / HEIGHT)
-                value: dict[str, Any] = dict(
-                    zip(("x", "y", "width", "height"), percent, strict=True)
-                )
-                value |= {"rotation": 0, "rectanglelabels": [NAMES[int(row[1])]]}
-                size = {"original_width": WIDTH, "original_height": HEIGHT}
-                names = {"from_name": "label", "to_name": "image", "type": "rectanglelabels"}
-                results.append({**size, **names, "value": value, "score": row[2]})
-            predictions.append({"model_version": model, "result": results})
-        data = {"image": f"/data/upload/{image}.png"}
-        tasks.append({"id": image, "data": data, "annotations": [], "predictions": predictions})
+    truth = detap.read_ground_truth(right[0])
+    detap.convert(folder / "out", truth, detap.read_detections(right[1], truth), to="labelstudio")
+    tasks = json.loads((folder / "out/tasks.json").read_text())
+    for task in tasks:
+        (good,) = task["predictions"]
+        missed = [one | {"value": one["value"] | {"x": 0}} for one in good["result"]]
+        models = {"good": good, "bad": good | {"result": missed}}
+        task["annotations"] = []
+        task["predictions"] = [made | {"model_version": name} for name, made in models.items()]
     write(folder, {"dt.json": json.dumps(tasks)})
     given = [text(folder)[0], str(folder / "dt.json"), "--dt-format", "labelstudio"]
     return Case(given, "one with --model-version", ["--model-version", "good"], right)
-
-
-@case
-def split_of_tensorflow_csv(folder: Path, right: list[str]) -> Case:
-    given = csv_files(folder)
-    for split in ("train", "valid"):
-        write(folder, {f"data/{split}/_annotations.csv": Path(given[0]).read_bytes()})
-    given = [str(folder / "data"), given[1]]
-    return Case(given, "choose one with --split", ["--split", "valid"], right)
 
 
 @case
@@ -650,7 +588,7 @@ MORE: dict[str, tuple[Callable[[Path], list[str]], str, list[str]]] = {
     "area ranges of boxes of unknown size": (
         open_images, "or --area-ranges none", ["--area-ranges", "none"]
     ),
-    "class attribute of two": (_via, "with --class-attribute", ["--class-attribute", "kind"]),
+    "class attribute of two": (_via, "with --class-attribute", ["--class-attribute", "label"]),
 }  # fmt: skip
 
 for _name, (_make, _hint, _options) in (HINTS | MORE).items():
