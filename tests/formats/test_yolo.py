@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import detap
-from detap.errors import DetapWarning, InputError, UsageError
+from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Run
@@ -310,25 +310,6 @@ def test_two_class_lists(tmp_path: Path) -> None:
         truth_of(data)
 
 
-def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
-    """Every box is right and every class wrong: AP 0 with a warning; then the hint is followed."""
-    names = [f"class{number}" for number in range(4)]
-    labels, predictions = {}, {}
-    for image in range(20):
-        number = image % 4
-        box = f".{image + 20} .5 .25 .25"
-        labels[f"labels/{image}.txt"] = f"{number} {box}\n"
-        predictions[f"run/{image}.txt"] = f"{3 - number} {box} .9\n"
-    listed = {"classes.txt": "\n".join(names), "run.names": "\n".join(names[::-1])}
-    write(tmp_path, {**labels, **predictions, **listed})
-    truth = truth_of(tmp_path / "labels", image_size="200x200")
-    with pytest.warns(DetapWarning, match=r"look permuted.*dt-class-names"):
-        result = detap.evaluate(truth, read_predictions(tmp_path / "run", truth), protocol="coco")
-    assert result.summary["AP"] == 0
-    right = read_predictions(tmp_path / "run", truth, dt_class_names=tmp_path / "run.names")
-    assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
-
-
 def test_classes_without_names(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
     truth = truth_of(tmp_path / "gt", image_size="10x10")
@@ -423,13 +404,6 @@ def test_the_format_is_detected(files: dict[str, str], expected: bool, tmp_path:
     assert FORMATS["yolo"].fits(str(folder)) is expected
     if files.keys() == {"a.txt"}:
         assert FORMATS["yolo"].fits(str(folder / "a.txt")) is expected
-
-
-def test_missing_paths_are_not_detected(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file or directory"):
-        truth_of(tmp_path / "data.yaml")
-    assert not FORMATS["yolo"].fits(str(tmp_path / "absent"))
-    assert FORMATS["yolo"].fits("some/data.yaml")
 
 
 def test_image_sizes_that_contradict_the_images(tmp_path: Path) -> None:

@@ -128,11 +128,6 @@ def test_contradictions(yaml: str, task: str | None, error: str, tmp_path: Path)
         detap.read_ground_truth(data, task=task)
 
 
-def test_an_unknown_task(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="task 'boxes' is unknown"):
-        detap.read_ground_truth(data_set(tmp_path, SQUARE, SQUARE), task="boxes")
-
-
 def test_two_data_yaml_that_disagree(tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
     truth = detap.read_ground_truth(data)
