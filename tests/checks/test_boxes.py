@@ -103,8 +103,7 @@ def misread(table: Any) -> Any:
 def in_network(tables: Tables, size: int, mode: str) -> Tables:
     """Return the detections in the pixels of a network's square input."""
     truth, detections = tables
-    assert truth.image_sizes is not None
-    sizes = truth.image_sizes[detections.image]
+    sizes = np.asarray(truth.image_sizes)[detections.image]
     scale = size / sizes
     pad = np.zeros_like(sizes)
     if mode != "stretched":

@@ -178,8 +178,7 @@ def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
     (tmp_path / "dota").mkdir()
     (tmp_path / "dota" / "a.txt").write_text("50 40 20 10 0.5 ship 0\n")
     table = detap.read_ground_truth(tmp_path / "dota", format="dota", angle_unit="radians")
-    assert table.polygons is not None
-    corners = table.polygons.reshape(4, 2)
+    corners = np.asarray(table.polygons).reshape(4, 2)
     assert corners.mean(axis=0) == pytest.approx([50, 40])
     sides = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
     assert sorted(sides) == pytest.approx([10, 10, 20, 20])

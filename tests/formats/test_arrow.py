@@ -283,8 +283,7 @@ def test_a_row_for_each_image(objects: Any, tmp_path: Path) -> None:
     assert truth.label.tolist() == [0, 1, 2]
     assert truth.corners.tolist() == [[10, 20, 40, 60], [100, 100, 150, 150], [200, 100, 260, 170]]
     assert truth.area.tolist() == [700.5, 2500.0, 4000.0]
-    assert truth.image_sizes is not None
-    assert truth.image_sizes.tolist() == [[320, 240], [640, 480], [640, 480]]
+    assert np.asarray(truth.image_sizes).tolist() == [[320, 240], [640, 480], [640, 480]]
     assert truth.files[0].records == 3
     assert "images-without-objects" in [note.code for note in truth.notes]
     # Without the names, numbers are ids.

@@ -49,8 +49,7 @@ def test_the_valid_files_have_no_notes(files: Files) -> None:
     assert ground.classes == ("cat", "dog", "bird")
     assert ground.area.tolist() == [700.5, 2500, 4000]
     assert ground.crowd.tolist() == [False, False, True]
-    assert ground.image_sizes is not None
-    assert ground.image_sizes.tolist() == [[640, 480]] * 3
+    assert np.asarray(ground.image_sizes).tolist() == [[640, 480]] * 3
 
 
 ERRORS: dict[str, tuple[Any, str]] = {

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -71,8 +72,7 @@ def test_keypoints_use_width_and_height_from_xyxy(tmp_path: Path) -> None:
     boxless = {k: v for k, v in result([0, 0, 0, 0], 0.5, **points).items() if k != "bbox"}
     truth = read_ground_truth(gt, boxes="xyxy", keypoints=True)
     assert agreed(truth_columns, gt.read_bytes(), keypoints=True, boxes="xyxy") is not None
-    assert truth.width_height is not None
-    assert truth.width_height.tolist() == [[30, 40]]
+    assert np.asarray(truth.width_height).tolist() == [[30, 40]]
     # A detection without a box has that around its keypoints, whatever boxes are.
     dt = write(tmp_path / "dt.json", [boxless])
     detections = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")

@@ -62,8 +62,7 @@ def test_a_label_is_a_quadrilateral_and_the_box_around_it(truth: GroundTruth) ->
     assert truth.images == ("P1", "P2")
     assert truth.classes == ("plane", "ship")
     assert truth.label.tolist() == [1, 0]
-    assert truth.polygons is not None
-    assert truth.polygons.tolist() == [
+    assert np.asarray(truth.polygons).tolist() == [
         [0, 0, 10, 0, 10, 10, 0, 10],
         [100, 95, 105, 100, 100, 105, 95, 100],
     ]
@@ -86,8 +85,7 @@ def test_a_result_is_a_quadrilateral_with_a_score(truth: GroundTruth, tmp_path: 
     assert detections.score.tolist() == [0.9, 0.5]
     assert detections.image.tolist() == [0, 1]
     assert detections.label.tolist() == [1, 1]
-    assert detections.polygons is not None
-    assert detections.polygons[1].tolist() == [100, 95, 105, 100, 100, 105, 95, 100]
+    assert np.asarray(detections.polygons)[1].tolist() == [100, 95, 105, 100, 100, 105, 95, 100]
     assert detections.corners[1].tolist() == [95, 95, 105, 105]
     assert not detections.notes
 
@@ -105,14 +103,12 @@ def test_an_image_set_selects_images(labels: Path, tmp_path: Path) -> None:
 def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
     folder = labels_of(tmp_path / "gt", HEAD, "5 5 20 10 90 ship 0", "5 5 20 10 0 ship 1")
     truth = read_ground_truth(folder, angle_unit="degrees")
-    assert truth.polygons is not None
-    assert truth.polygons[0] == pytest.approx([10, -5, 10, 15, 0, 15, 0, -5])
-    assert truth.polygons[1].tolist() == [-5, 0, 15, 0, 15, 10, -5, 10]
+    assert np.asarray(truth.polygons)[0] == pytest.approx([10, -5, 10, 15, 0, 15, 0, -5])
+    assert np.asarray(truth.polygons)[1].tolist() == [-5, 0, 15, 0, 15, 10, -5, 10]
     detections = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2 - 4 * np.pi}")
     table = read_detections(detections, truth, angle_unit="radians")
     assert {note.code: note.count for note in table.notes}["angles-beyond-a-turn"] == 1
-    assert table.polygons is not None
-    assert table.polygons[0] == pytest.approx(truth.polygons[0])
+    assert np.asarray(table.polygons)[0] == pytest.approx(np.asarray(truth.polygons)[0])
     negative = labels_of(tmp_path / "negative", "5 5 -20 10 90 ship 0")
     assert "line 1: width or height is negative" in refused(
         lambda: read_ground_truth(negative, angle_unit="radians")
@@ -211,13 +207,11 @@ def test_notes(truth: GroundTruth, tmp_path: Path) -> None:
 
 def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) -> None:
     one = truth.select(np.array([1]))
-    assert one.polygons is not None
-    assert one.polygons.tolist() == [[100, 95, 105, 100, 100, 105, 95, 100]]
+    assert np.asarray(one.polygons).tolist() == [[100, 95, 105, 100, 100, 105, 95, 100]]
     other = read_ground_truth(labels_of(tmp_path / "more", f"{SHIP} ship 0"))
     renamed = GroundTruth(**{**vars(other), "images": ("P3",)})
     joined = join_ground_truths([truth, renamed])
-    assert joined.polygons is not None
-    assert joined.polygons.shape == (3, 8)
+    assert np.asarray(joined.polygons).shape == (3, 8)
     boxes = GroundTruth.from_arrays(image=["P4"], label=["ship"], boxes=[[0, 0, 1, 1]])
     assert join_ground_truths([truth, boxes]).polygons is None
     detections = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)

@@ -55,8 +55,7 @@ def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
         assert truth.corners.tolist() == [[10, 20, 40, 60], [50, 5, 70.5, 15]]
         assert truth.box_area.tolist() == [1200, 205]
         assert (truth.area.tolist(), truth.crowd.tolist()) == ([7.5, 7.5], [True, True])
-        assert truth.image_sizes is not None
-        assert truth.image_sizes.tolist() == [[100, 80], [100, 80]]
+        assert np.asarray(truth.image_sizes).tolist() == [[100, 80], [100, 80]]
         assert [note.code for note in truth.notes] == ["images-without-objects"]
 
 

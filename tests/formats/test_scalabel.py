@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detap
@@ -53,8 +54,7 @@ def test_config_lists_classes_and_the_size_of_images(tmp_path: Path) -> None:
     )
     assert truth.classes == ("cat", "dog")
     assert truth.label.tolist() == [1, 0]
-    assert truth.image_sizes is not None
-    assert truth.image_sizes.tolist() == [[50, 40], [50, 40]]
+    assert np.asarray(truth.image_sizes).tolist() == [[50, 40], [50, 40]]
     counts = {note.code: note.count for note in truth.notes}
     assert counts == {"tags-skipped": 1, "unlisted-categories": 1, "images-without-objects": 1}
 

@@ -185,8 +185,7 @@ def test_objects_of_a_sequence(path: str, tmp_path: Path) -> None:
     assert [truth.classes[k] for k in truth.label] == ["pedestrian", "distractor", "pedestrian"]
     assert truth.corners[0].tolist() == [10, 10, 30, 50]
     assert truth.ignore.tolist() == [False, True, False]
-    assert truth.image_sizes is not None
-    assert truth.image_sizes.tolist() == [[100, 80]] * 4
+    assert np.asarray(truth.image_sizes).tolist() == [[100, 80]] * 4
 
 
 @pytest.mark.parametrize("path", ["", "S-1", "S-1/det/det.txt"])

@@ -43,8 +43,7 @@ def test_a_tree(tmp_path: Path) -> None:
     assert truth.box_area.tolist() == truth.area.tolist() == [2.5 * 2.25, 400, 4]
     assert truth.difficult.tolist() == [False, False, True]
     assert not any(flag.any() for flag in (truth.crowd, truth.ignore, truth.group_of))
-    assert truth.image_sizes is not None
-    assert truth.image_sizes.tolist() == [[500, 375], [500, 375]]
+    assert np.asarray(truth.image_sizes).tolist() == [[500, 375], [500, 375]]
     assert truth.files[0].path == str(tmp_path)
     assert truth.files[0].members == ("Annotations/a.xml", "Annotations/b.xml")
     assert truth.files[0].records == 3

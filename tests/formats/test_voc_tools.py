@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from detap.formats.catalogue import FORMATS
@@ -97,9 +98,8 @@ FILES = {
 
 
 def row(truth: GroundTruth) -> tuple[str, bool, list[float], tuple[float, float]]:
-    assert truth.image_sizes is not None
     [difficult], [corners] = truth.difficult.tolist(), truth.corners.tolist()
-    width, height = truth.image_sizes[0].tolist()
+    width, height = np.asarray(truth.image_sizes)[0].tolist()
     return truth.classes[0], difficult, corners, (width, height)
 
 

@@ -64,9 +64,8 @@ def test_rows_with_keypoints(shape: tuple[int, int], written: str, tmp_path: Pat
     assert detections.score.tolist() == [0.9]
     assert truth.polygons is None
     for table in (truth, detections):
-        assert table.keypoints is not None
-        assert table.keypoints.shape[:2] == (1, shape[0])
-        assert table.keypoints[0, 0, :2].tolist() == pytest.approx([30, 35])
+        assert np.asarray(table.keypoints).shape[:2] == (1, shape[0])
+        assert np.asarray(table.keypoints)[0, 0, :2].tolist() == pytest.approx([30, 35])
     result = detap.evaluate(truth, detections)
     assert result.protocol.name == "ultralytics-pose"
     assert result.summary["AP"] == pytest.approx(1)
@@ -152,8 +151,7 @@ def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     truth = detap.read_ground_truth(data, task=task)
     assert truth.polygons is None  # upright: a box
     detections = detap.read_detections(tmp_path / "run", truth, task=task)
-    assert detections.polygons is not None
-    assert detections.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
+    assert np.asarray(detections.polygons).tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
     with pytest.raises(UsageError, match="protocol coco compares boxes, but there are oriented"):
         detap.evaluate(truth, detections)
     bounding = score(data, None, task=task, shapes="bbox")
@@ -213,8 +211,7 @@ def test_labels_of_four_corners_and_predicted_boxes(tmp_path: Path, command: Run
     assert detap.evaluate(truth, detections, protocol).summary["AP"] == pytest.approx(1)
     write(tmp_path, {"images/b.png": png(50, 100), "labels/b.txt": f"0 {BOX}\n"})
     truth = detap.read_ground_truth(data)
-    assert truth.polygons is not None
-    assert truth.polygons[1].tolist() == [10, 20, 40, 20, 40, 80, 10, 80]
+    assert np.asarray(truth.polygons)[1].tolist() == [10, 20, 40, 20, 40, 80, 10, 80]
 
 
 def test_corners_beyond_the_image(tmp_path: Path) -> None:
@@ -252,13 +249,11 @@ def test_keypoints_without_visibility(tmp_path: Path) -> None:
     row = f"0 {BOX} .3 .4 -.005 .5 0 0"
     data = data_set(tmp_path, row, f"{row} .9", "kpt_shape: [3, 2]\n")
     truth = detap.read_ground_truth(data)
-    assert truth.keypoints is not None
-    assert truth.keypoints[0, :, 2].tolist() == [2, 0, 2]
+    assert np.asarray(truth.keypoints)[0, :, 2].tolist() == [2, 0, 2]
     assert truth.sigmas == (1 / 3,) * 3
     assert codes(truth)["keypoints-at-zero"] == 1
     detections = detap.read_detections(tmp_path / "run", truth)
-    assert detections.keypoints is not None
-    assert detections.keypoints[0].tolist() == [[30, 40], [-0.5, 50], [0, 0]]
+    assert np.asarray(detections.keypoints)[0].tolist() == [[30, 40], [-0.5, 50], [0, 0]]
 
 
 def test_objects_without_labeled_keypoints_are_ignored(tmp_path: Path) -> None:
@@ -401,16 +396,14 @@ def test_labels_are_outlines_and_predictions_contours(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(data, masks=True)
     detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
     assert truth.area[0] == 100
-    assert detections.area is not None
-    assert detections.area.tolist() == [100]
+    assert np.asarray(detections.area).tolist() == [100]
     assert codes(detections)["contours"] == 1
     protocol = detap.protocol("coco-segm").with_changes(iou_thresholds=(1.0,))
     result = detap.evaluate(truth, detections, protocol)
     assert result.summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two
     write(tmp_path, {"run/a.txt": "0 .1003 .1 .19 .1 .19 .19 .1 .19 .9\n"})
     detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
-    assert detections.area is not None
-    assert detections.area.tolist() == [81]
+    assert np.asarray(detections.area).tolist() == [81]
     assert codes(detections)["outlines"] == 1
 
 
@@ -422,8 +415,7 @@ def test_contours_of_one_and_two_points(tmp_path: Path) -> None:
     detections = detap.read_detections(
         tmp_path / "run", truth, format="yolo", masks=True, task="segment"
     )
-    assert detections.area is not None
-    assert detections.area.tolist() == [100, 1, 4]
+    assert np.asarray(detections.area).tolist() == [100, 1, 4]
 
 
 def test_boxes_and_polygons_in_several_files_of_predictions(tmp_path: Path) -> None:
@@ -435,8 +427,7 @@ def test_boxes_and_polygons_in_several_files_of_predictions(tmp_path: Path) -> N
     with pytest.raises(InputError, match=r"run/b.txt: line 1: is a box, but other files have pol"):
         detap.read_detections(tmp_path / "run", truth, format="yolo")
     detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
-    assert detections.area is not None
-    assert detections.area[2] == 4
+    assert np.asarray(detections.area)[2] == 4
 
 
 # --- predictions.json
@@ -478,16 +469,13 @@ def test_pairs_of_keypoints(tmp_path: Path) -> None:
     for count in (2, 3, 6):
         data = data_set(tmp_path, pose(count, 2), "", f"kpt_shape: [{count}, 2]\n")
         truth = detap.read_ground_truth(data)
-        assert truth.keypoints is not None
-        flat = truth.keypoints[0, :, :2].ravel().tolist()
+        flat = np.asarray(truth.keypoints)[0, :, :2].ravel().tolist()
         file = results(tmp_path, record(keypoints=flat))
         detections = detap.read_detections(file, truth, keypoints=True)
-        assert detections.keypoints is not None
-        assert detections.keypoints[0].ravel().tolist() == flat
+        assert np.asarray(detections.keypoints)[0].ravel().tolist() == flat
         both = results(tmp_path, record(keypoints=flat), record(keypoints=[1, 2, 2] * count))
         detections = detap.read_detections(both, truth, keypoints=True)
-        assert detections.keypoints is not None
-        assert detections.keypoints.reshape(2, -1).tolist() == [flat, [1, 2] * count]
+        assert np.asarray(detections.keypoints).reshape(2, -1).tolist() == [flat, [1, 2] * count]
         without_box = {"image_id": "a", "category_id": 1, "score": 0.5, "keypoints": flat}
         with pytest.raises(InputError, match=r"keypoints has "):
             detap.read_detections(results(tmp_path, without_box), truth, keypoints=True)
@@ -511,7 +499,6 @@ def test_boxes_among_oriented_boxes(tmp_path: Path) -> None:
     turned = {**record(), "poly": [50, 20, 80, 50, 50, 80, 20, 50]}
     del turned["bbox"]
     detections = detap.read_detections(results(tmp_path, record(), turned), truth)
-    assert detections.polygons is not None
-    assert detections.polygons[0].tolist() == [20, 20, 80, 20, 80, 80, 20, 80]
-    assert detections.polygons[1].tolist() == turned["poly"]
+    assert np.asarray(detections.polygons)[0].tolist() == [20, 20, 80, 20, 80, 80, 20, 80]
+    assert np.asarray(detections.polygons)[1].tolist() == turned["poly"]
     assert detections.corners.tolist() == [[20, 20, 80, 80]] * 2
