@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from detap.core.matching import accumulate
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -41,33 +40,6 @@ def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
     return evaluate(truth, detections, protocol, match_table=match_table)
 
 
-def test_bits_max_dets_and_matched_gt_by_hand() -> None:
-    match_table = scored().match_table
-    assert_array_equal(match_table.max_dets_index, [0, 1, 1, 2])
-    assert_array_equal(match_table.within_max_dets, [True, True, True, False])
-    # All areas: 2/3 reaches .5; 9/11 then finds it taken there, but free at .75; none reaches .9.
-    # Large area range: the small ground truth is ignored.
-    assert_array_equal(match_table.true_positive, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
-    assert_array_equal(match_table.ignored, [[0, 0, 0b111, 0], [0b111, 0b111, 0b111, 0]])
-    assert_array_equal(match_table.duplicate, [False, True, False, False])
-    assert_array_equal(match_table.max_iou, [2 / 3, 9 / 11, 1.0, 0.0])
-    assert match_table.area_iou_pairs == ((0, 0),)
-    assert_array_equal(match_table.matched_gt_at(0, 0), [0, -1, 1, -1])
-    assert_array_equal(match_table.positive, [[True, False, True], [False, False, True]])
-    assert_array_equal(match_table.ground_truth_counts, [[2], [1]])
-    assert_array_equal(match_table.is_true_positive(0, 1), [False, True, False, False])
-    assert_array_equal(match_table.is_ignored(0, 1, np.array([2, 0], np.int32)), [True, False])
-    assert_array_equal(match_table.ranking.rows, [0, 1, 2])
-
-
-def test_accumulate_by_hand() -> None:
-    scores = accumulate(scored().match_table)
-    # Recall at the limits 1 and 3, over all areas: 1 of 2 at .5 already with the first detection.
-    assert_array_equal(scores.recall[:, 0, 0], [[0.5, 0.5], [0.0, 0.5], [0.0, 0.0]])
-    # Ground truths, ignored, all detections, TP, FP, duplicates, within max dets.
-    assert_array_equal(scores.counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
-
-
 def test_matched_gt_is_absent_unless_requested() -> None:
     with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
         scored().match_table.matched_gt_at(0, 1)
@@ -82,17 +54,6 @@ def test_a_match_table_is_read_only() -> None:
         for name in ("true_positive", "max_dets_index", "score", "matched_gt", "positive"):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(match_table, name)[..., 0] = 0
-
-
-@pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])
-def test_bitmasks_have_the_narrowest_type(count: int, width: int) -> None:
-    protocol = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
-    match_table = scored(protocol).match_table
-    assert match_table.true_positive.itemsize == match_table.ignored.itemsize == width
-    # The first detection reaches them all: its overlap is 2/3.
-    assert match_table.true_positive[0, 0] == 2**count - 1
-    # The second is a false positive at the lowest, as with three thresholds.
-    assert_array_equal(accumulate(match_table).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
 @pytest.mark.parametrize("limit", [1, None])

@@ -41,14 +41,6 @@ def matched(result: Result, threshold: int = 0) -> list[int]:
     return list(map(int, result.matches.ground_truth[0, threshold]))
 
 
-def test_the_detection_with_the_highest_score_matches_first() -> None:
-    result = score([0], [(1, 0.5), (2, 0.9)], COCO)
-    assert matched(result) == [-1, 0]
-    # 2/3 does not reach .75, so that there the other one is free to match.
-    assert matched(result, 1) == [0, -1]
-    assert (result.true_positives[0], result.false_positives[0], result.duplicates[0]) == (1, 1, 1)
-
-
 def test_best_unmatched_takes_the_second_best_if_the_best_is_matched() -> None:
     # The second detection overlaps truth 0 (x = 0) by 9/11 and truth 1 (x = 3) by 2/3.
     truths, detections = [0.0, 3.0], [(0.0, 0.9), (1.0, 0.8)]
@@ -65,26 +57,6 @@ def test_equal_ious(equal_iou: str, expected: int) -> None:
         assert matched(score([0, 2], [(1, 0.9)], changed)) == [expected]
 
 
-def test_any_number_of_detections_match_a_difficult_object_and_are_ignored() -> None:
-    result = score([0, 50], [(0, 0.9), (1, 0.8), (50, 0.7)], VOC, difficult=[True, False])
-    assert result.matches is not None
-    assert_array_equal(result.matches.ignored[0, 0], [True, True, False])
-    assert (result.ground_truths[0], result.ignored[0]) == (1, 1)
-    assert (result.true_positives[0], result.false_positives[0]) == (1, 0)
-    assert result.summary["mAP"] == 1
-
-
-def test_a_crowd_matches_any_number_of_otherwise_unmatched_detections() -> None:
-    # The crowd comes first in the file and covers everything; the real one is preferred.
-    table = gt_table([[0.0, 0.0, 100.0, 100.0], square(20)], crowd=[True, False])
-    detections = dt_table([square(20), square(40), square(41), square(300)], [0.9, 0.8, 0.7, 0.6])
-    result = evaluate(table, detections, COCO, matches=True)
-    assert matched(result) == [1, 0, 0, -1]
-    assert result.matches is not None
-    assert_array_equal(result.matches.ignored[0, 0], [False, True, True, False])
-    assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
-
-
 def test_an_ignored_ground_truth_without_crowd_flag_matches_once() -> None:
     protocol = replace(COCO, ignore_flags=("ignore",), crowd_flags=())
     result = score([0], [(0, 0.9), (1, 0.8)], protocol, ignore=[True])
@@ -93,22 +65,6 @@ def test_an_ignored_ground_truth_without_crowd_flag_matches_once() -> None:
     # No ground truth counts, so that AP is undefined, and the false positive is no duplicate.
     assert np.isnan(result.summary["AP"])
     assert (result.false_positives[0], result.duplicates[0]) == (1, 0)
-
-
-def test_area_ranges_ignore_ground_truths_and_unmatched_detections() -> None:
-    """For small areas a large ground truth is ignored, and a large unmatched detection too."""
-    bands = (AreaRange("all", 0, 1e10), AreaRange("small", 0, 150, "s"))
-    protocol = replace(COCO, area_ranges=bands)
-    table = gt_table([square(0, 10), square(100, 20)])
-    detections = dt_table(
-        [square(100, 20), square(300, 20), square(400, 10), square(0, 10)], [0.9, 0.8, 0.7, 0.6]
-    )
-    result = evaluate(table, detections, protocol, matches=True)
-    assert result.matches is not None
-    assert_array_equal(result.matches.ignored[1, 0], [True, True, False, False])
-    assert_array_equal(result.matches.ignored[0, 0], [False] * 4)
-    # Small: one false positive above the one hit, precision 1/2 at recall 1.
-    assert result.average_precision[0, 0, 1] == pytest.approx(0.5, abs=1e-12)
 
 
 def test_area_ranges_include_both_ends() -> None:
@@ -190,18 +146,6 @@ def test_positive_and_negative_zero_scores_tie() -> None:
     table = gt_table([square(0)])
     detections = dt_table([square(0), square(50)], [-0.0, 0.0])
     assert evaluate(table, detections, VOC).summary["mAP"] == 1
-
-
-def test_curves_end_at_final_recall() -> None:
-    result = score([0, 50, 90], [(0, 0.9), (200, 0.8), (50, 0.7)], VOC)
-    (curve,) = result.curves()
-    assert_array_equal(curve.score, [0.9, 0.8, 0.7])
-    assert_array_equal(curve.precision, [1, 1 / 2, 2 / 3])
-    assert_array_equal(curve.recall, [1 / 3, 1 / 3, 2 / 3])
-    assert_array_equal(curve.levels, [1 / 3, 2 / 3])
-    assert_array_equal(curve.interpolated, [1, 2 / 3])
-    # 1/3 * 1 + 1/3 * 2/3.
-    assert curve.average_precision == pytest.approx(5 / 9)
 
 
 def test_proposals_match_by_iou_not_by_score() -> None:
