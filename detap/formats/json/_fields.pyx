@@ -389,12 +389,14 @@ cdef class Fields:
         return True
 
     cdef inline void put_missing(self, Column_ *column, Py_ssize_t row) noexcept nogil:
+        cdef int i, numbers = column.width // 8
         if column.kind == KEY:
             (<int64_t *>column.data)[row] = INT64_MIN
         elif column.kind == SPAN:
             (<int64_t *>column.data)[row] = column.used = self.span_end(column, row)
-        else:   # the first number of a box
-            (<double *>column.data)[column.width // 8 * row] = NAN
+        else:
+            for i in range(numbers):
+                (<double *>column.data)[numbers * row + i] = NAN
 
     cdef inline int64_t span_end(self, const Column_ *column, Py_ssize_t row) noexcept nogil:
         """Return the end of the spans of the rows before a row."""
