@@ -25,7 +25,7 @@ class MaskShapes(Shapes):
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """Return the IoUs of masks or boundaries, see :meth:`Shapes.pairs`."""
         truth, detections = self.ground_truth, self.detections
-        (truth_masks, gt_mask), (detection_masks, dt_mask) = _masks_of(truth), _masks_of(detections)
+        (detection_masks, dt_mask), (truth_masks, gt_mask) = _masks_of(detections), _masks_of(truth)
         check_sizes(
             truth.images,
             (truth.title, truth.image, truth_masks.sizes[gt_mask]),
