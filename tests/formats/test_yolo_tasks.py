@@ -86,6 +86,11 @@ def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> 
     assert detap.read_ground_truth(data).corners[0].tolist() == [20, 20, 80, 80]
 
 
+def test_no_predicted_keypoints_at_all(tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(1, 3), "", "kpt_shape: [1, 3]\n")
+    assert score(data, "ultralytics-pose").summary["AP"] == 0
+
+
 def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(17, 3), f"{pose(17, 2)} .9", "kpt_shape: [17, 2]\n")
     content = truth_of([(1, 1, [20, 20, 60, 60])], {1: "thing"}, {1: "a.png"}, size=(100, 100))

@@ -290,7 +290,7 @@ class LabelReader(FolderReader):
         if self.corners is not None:
             values.append(self.corners)
         if self.keypoints is not None:
-            values.append(self.keypoints.reshape(len(rows), -1))
+            values += [*self.keypoints.swapaxes(0, 1)]
         return repeats(2 * pair_key(rows.file, rows.name) + self.polygon, np.hstack(values))
 
     def notes(self, title: str) -> tuple[Note, ...]:
