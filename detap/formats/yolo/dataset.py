@@ -9,9 +9,9 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dat
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
+from glob import iglob
 from typing import NamedTuple
 
 import numpy as np
@@ -59,10 +59,10 @@ class DataSet:
     The `split` of a `data.yaml` is by default ``val``. If nothing names its images, the `listed`
     ones are added.
 
-    Each of `images`, sorted by name, has one of `members`, the label files below `folder` (empty
-    without one). `data` describes the data set; its paths `outside` its own folder are in the order
-    of the search. `repeated` counts list lines that repeat an image. `named` is True if files or
-    lists name images, not only label files.
+    `images` are sorted by name; those with a label file in `folder` have the indices `labeled`.
+    `data` describes the data set; its paths `outside` its own folder are in the order of the
+    search. `repeated` counts list lines that repeat an image. `named` is True if files or lists
+    name images, not only label files.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class DataSet:
         self.images = tuple(sorted(self._image_by_name))
         labeled = {f for f, (labels, stem) in keys.items() if f"{stem}.txt" in self._files(labels)}
         members = {n: names[n] for n in self.images if n in names and names[n] in labeled}
-        self.members = [members.get(name, "") for name in self.images]
+        self.labeled = [number for number, name in enumerate(self.images) if name in members]
         folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
         self.folder = folder if self.named else without_copies(folder, "remove it")
 
@@ -120,11 +120,6 @@ class DataSet:
             os.path.join(folder, name) if name in self._files(folder) else ""
             for folder, name, _ in images
         ]
-
-    @property
-    def labeled(self) -> tuple[int, ...]:
-        """The indices of the images with a label file."""
-        return tuple(number for number, member in enumerate(self.members) if member)
 
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
@@ -173,12 +168,13 @@ class DataSet:
                 message = f"{split}: no such file or directory {quote(entry)} (tried {tried})"
                 hint = "correct it, or `path:`, its base folder"
                 self.problems.add(data.file, "", message, hint)
-            elif os.path.isfile(path):
-                self._find_listed(os.path.normpath(path), base, data)
+                continue
+            path = os.path.normpath(path)
+            self._note_outside(path, data)
+            if os.path.isfile(path):
+                self._find_listed(path, base, data)
             else:
-                images = os.path.normpath(path)
-                self._note_outside(images, data)
-                self._find_in(images, label_folder_of(images), data)
+                self._find_in(path, label_folder_of(path), data)
 
     def _note_outside(self, path: str, data: ClassNames) -> None:
         """Store a path that is not below the folder of the data.yaml."""
@@ -190,7 +186,6 @@ class DataSet:
 
         Lines are quoted only if most are paths of images, because a data.yaml may name any file.
         """
-        self._note_outside(file, data)
         if not file.lower().endswith(".txt"):
             files.refuse(file, "not a list of images (.txt)", "use a folder or a list")
         problems = Problems(self.limits.problems)
@@ -352,22 +347,17 @@ def resolve_data_yaml(path: str) -> str:
     if os.path.isfile(darknet := os.path.join(path, OBJ_DATA)):
         return darknet
     file = os.path.join(path, "data.yaml")
-    with suppress(OSError, ValueError):
-        if os.path.isfile(file):
-            with os.scandir(path) as entries:
-                return file if any(entry.is_dir() for entry in entries) else path
+    if os.path.isfile(file) and any(iglob("*/", root_dir=path, include_hidden=True)):
+        return file
     return path
 
 
 def labels_folder(path: str) -> str:
     """Return the folder with text files: the path, or its sub-folder ``labels``."""
     below = os.path.join(path, "labels")
-    if not os.path.isdir(below):
-        return path
-    with suppress(OSError):  # the reader reports it
-        if any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(path)):
-            return path
-    return below
+    if os.path.isdir(below) and {*iglob("*.txt", root_dir=path)} <= {*NAME_LISTS}:
+        return below
+    return path
 
 
 def label_folder_of(folder: str, images: str = "images", labels: str = "labels") -> str:

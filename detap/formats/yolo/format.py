@@ -147,7 +147,7 @@ def _truth_of(
     for source in (*data_yaml, *reader.sources(), *names.source(), *given.source):
         sources.setdefault(source.path, source)
     missing_files = sum(not path for path in data_set.image_files)
-    listed = not data_set.named and "" in data_set.members
+    listed = not data_set.named and len(data_set.labeled) < len(data_set.images)
     known = "those with a label file" + " and those listed with a size" * listed
     repeated = "duplicate rows of their file are dropped, as in training"
     outside = f"paths of data.yaml are outside its folder: {join_names(data_set.outside)}"
@@ -332,9 +332,13 @@ class Yolo(Format):
                 top = os.path.dirname(os.path.dirname(data_yaml))
             for path, root in ((images, top), (source.path, top if data_yaml else source.path)):
                 folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
-            if len(image_folders) > 1:
-                for folder in image_folders:
-                    names |= _image_names(folder, os.path.relpath(folder, images), known)
+            for folder in image_folders if len(image_folders) > 1 else ():
+                below = os.path.relpath(folder, images)
+                for file in iglob("*", root_dir=folder):
+                    member = os.path.normpath(os.path.join(below, file))
+                    name = name_of_member(member, known)
+                    if name and file.lower().endswith(IMAGE_SUFFIXES):
+                        names[name] = member
         return list(folders.values()), names
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
@@ -390,15 +394,3 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
                 if not all_axis_aligned(np.array([row[1:] for row in rows], np.float64)):
                     return "obb"
     return ""
-
-
-def _image_names(folder: str, below: str, known: frozenset[str]) -> dict[str, str]:
-    """Return the files of a folder by `known` image, with their folder `below`."""
-    names = {}
-    with suppress(OSError):
-        for file in os.listdir(folder):
-            path = os.path.join(below, file)
-            name = name_of_member(os.path.normpath(path), known)
-            if name and file.lower().endswith(IMAGE_SUFFIXES):
-                names[name] = path
-    return names
