@@ -73,7 +73,6 @@ from detap.formats.yolo.rows import (
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
-from detap.io.problems import Problems
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import Detections, Floats, GroundTruth
@@ -281,9 +280,8 @@ class Yolo(Format):
         """Return the images and classes named in files, unchecked."""
         folder = _predictions_folder(os.fspath(path))
         names_file = options.get("dt_class_names") or options.get("class_names")
-        classes = set(ClassNames.read(names_file, Problems(1), limits).names)
-        for name in NAME_LISTS:
-            classes = classes or set(read_if_valid(os.path.join(folder.path, name), limits).names)
+        paths = [names_file or "", *(os.path.join(folder.path, name) for name in NAME_LISTS)]
+        classes = {*next(filter(None, (read_if_valid(p, limits).names for p in paths)), ())}
         if not classes:
             words = {class_number(word) for words in first_words(folder, limits) for word in words}
             classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}

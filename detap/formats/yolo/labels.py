@@ -3,7 +3,7 @@
 The confidence of a prediction, if any, is the last column or the second.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,8 @@ class LabelReader(FolderReader):
     highest x and y of its `polygon` (N,), and `score` (N,) the confidence, if rows have one.
     `corners` (N, 8) are set if all polygons are oriented boxes and not all upright (or with
     `keep_corners`, for a ground truth that has others), `keypoints` (N, K, 2 or 3) if rows have
-    them; `drawn` says how masks are read. `by_name` is True if all rows have class names.
+    them; `drawn` says how masks are read. `are_names` has True if rows have class names, and False
+    if they have numbers.
     `selected` are the rows in tables, if not all.
     """
 
@@ -88,14 +89,24 @@ class LabelReader(FolderReader):
         self.path = path
         self.task, self.masks, self.bounding = task, masks, shapes == "bbox"
         self.predicted = scored
-        name_kinds: set[bool] = set()
-        resolve = _resolver(names, frozenset(known), name_kinds)
-        form = YoloForm("class", scored, boxes, resolve, contours=masks and scored)
+        self._names, self._known, self.are_names = names, frozenset(known), set[bool]()
+        form = YoloForm("class", scored, boxes, self._resolve, contours=masks and scored)
         self.read(form_of_task(form, task, kpt_shape, folder.given))
         self.problems.raise_any()
         self._split_columns()
-        self.by_name = name_kinds == {True}
         self._take_shapes(keep_corners=keep_corners, posed=keypoints)
+
+    def _resolve(self, word: str) -> str:
+        """Return the name of a class number; known names are kept."""
+        is_name = word in self._known and not word.isdigit()
+        self.are_names.add(is_name)
+        if is_name:
+            return word
+        number = class_number(word)
+        if not is_whole(number):
+            message = f"class {quote(word)} is not a whole number >= 0"
+            raise FaultError(message, "write the class number")
+        return self._names.resolve(number) if self._names.names else number.lstrip("0") or "0"
 
     def _split_columns(self) -> None:
         """Take track ids and confidences off the rows; refuse other lengths, and a mixture."""
@@ -350,26 +361,6 @@ def _padded(rows: Rows, width: int) -> Floats:
     return values
 
 
-def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> Callable[[str], str]:
-    """Return a function from class numbers to names; known names are kept.
-
-    `by_name` gets True for names and False for numbers.
-    """
-
-    def resolve(word: str) -> str:
-        named = word in known and not word.isdigit()
-        by_name.add(named)
-        if named:
-            return word
-        number = class_number(word)
-        if not is_whole(number):
-            message = f"class {quote(word)} is not a whole number >= 0"
-            raise FaultError(message, "write the class number")
-        return names.resolve(number) if names.names else number.lstrip("0") or "0"
-
-    return resolve
-
-
 # --- the order of the columns of predictions
 
 
@@ -410,7 +401,7 @@ def _detected_order(
     last, first = (
         int(np.count_nonzero(~_fits(box[is_box], reader.form.box_format))) for box in boxes
     )
-    if reader.by_name:
+    if reader.are_names == {True}:
         is_first, by_chance = not first, False
         reason = "rows have class names"
     else:

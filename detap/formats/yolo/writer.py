@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from io import StringIO
+from itertools import product
 from math import isnan
 
 import numpy as np
@@ -176,12 +177,23 @@ def _fractions_of(pixels: Floats, sides: Floats, notes: list[Note], rows: str) -
 def _box_fractions(
     table: GroundTruth | Detections, size: Floats, notes: list[Note], rows: str
 ) -> Floats:
-    """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2)."""
-    fractions = np.empty((len(table), 4))
-    for axis in (0, 1):
-        fractions[:, axis], fractions[:, axis + 2] = _normalize(
-            table.corners[:, axis], table.corners[:, axis + 2], size[:, axis]
-        )
+    """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2), bit-exact if possible.
+
+    Short decimals are tried first, as in most files, then adjacent floats.
+    """
+    low, high = table.corners[:, :2], table.corners[:, 2:]
+    middle, length = (low + high) / 2 / size, (high - low) / size
+    center, sides = middle.copy(), length.copy()
+    missing = np.ones(low.shape, np.bool_)
+    tried = [(np.round(middle, d), np.round(length, d)) for d in _DECIMALS]
+    near = [[value + k * np.spacing(np.abs(value)) for k in _STEPS] for value in (middle, length)]
+    for one, other in [*tried, *product(*near)]:
+        first, half = one * size, other * size / 2
+        start = first - half
+        exact = missing & (start == low) & (start + (first + half - start) == high)
+        center[exact], sides[exact] = one[exact], other[exact]
+        missing &= ~exact
+    fractions = np.hstack([center, sides])
     pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), size)
     corners, area = encode_boxes(pixels, "xywh")
     off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
@@ -192,23 +204,3 @@ def _box_fractions(
         )
         notes.append(Note("values-rounded", message, count, severity="info"))
     return fractions
-
-
-def _normalize(low: Floats, high: Floats, side: Floats) -> tuple[Floats, Floats]:
-    """Return center and length (N,) as fractions of a side, bit-exact if possible.
-
-    Short decimals are tried first, as in most files, then adjacent floats.
-    """
-    middle, length = (low + high) / 2 / side, (high - low) / side
-    result = middle.copy(), length.copy()
-    missing = np.ones(len(low), np.bool_)
-    tried = [(np.round(middle, d), np.round(length, d)) for d in _DECIMALS]
-    steps = [k * np.spacing(np.abs(value)) for value in (middle, length) for k in _STEPS]
-    tried += [(middle + a, length + b) for a in steps[: len(_STEPS)] for b in steps[len(_STEPS) :]]
-    for one, other in tried:
-        first, half = one * side, other * side / 2
-        start = first - half
-        exact = missing & (start == low) & (start + (first + half - start) == high)
-        result[0][exact], result[1][exact] = one[exact], other[exact]
-        missing &= ~exact
-    return result
