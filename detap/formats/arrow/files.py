@@ -6,8 +6,9 @@ The files are untrusted, so their decompressed size is checked before reading.
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, BinaryIO
 
@@ -31,23 +32,19 @@ _BUFFER_BYTES = 1 << 18
 WRITE_AGAIN = "write or download it again"
 
 
+@dataclass
 class Container:
     """A file with columns."""
 
+    path: str
+    file: BinaryIO
     unit: str
-    width = 0  # least bytes of a value
+    width: int  # least bytes of a value
     schema: Any
     rows: list[int]  # of each row group or record batch
     size: int  # bytes of the decompressed file
-    sha256 = ""  # of standard input, and of a file if the limits require it
-
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        """Read the schema and the sizes."""
-        self.path, self.file = path, file
-
-    def read(self, columns: Sequence[str]) -> Any:
-        """Return columns as a pyarrow.Table; call within `damage`."""
-        raise NotImplementedError  # pragma: no cover - overridden
+    read: Callable[[Sequence[str]], Any]  # columns, as a pyarrow.Table; call within `damage`
+    sha256: str = ""  # of standard input, and of a file if the limits require it
 
     def location(self, row: int) -> str:
         """Return the location of a row."""
@@ -66,52 +63,47 @@ class Container:
             refuse(self.path, message, f"if the file is trusted, raise the limit ({option})")
 
 
-class _Parquet(Container):
-    unit = "row group"
-    width = 8
+def _parquet(path: str, file: BinaryIO) -> Container:
+    content = parquet.ParquetFile(file)
+    metadata, schema = content.metadata, content.schema_arrow
+    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    # Of all columns, because pyarrow aborts the process on damaged metadata of a column.
+    size = sum(group.total_byte_size for group in groups)
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        super().__init__(path, file)
-        parts = parquet.ParquetFile(file)
-        self._metadata, self.schema = parts.metadata, parts.schema_arrow
-        groups = [self._metadata.row_group(k) for k in range(self._metadata.num_row_groups)]
-        self.rows = [group.num_rows for group in groups]
-        # Of all columns, because pyarrow aborts the process on damaged metadata of a column.
-        self.size = sum(group.total_byte_size for group in groups)
-
-    def read(self, columns: Sequence[str]) -> Any:
+    def read(columns: Sequence[str]) -> Any:
         # Dictionary encoding reads a repeated text only once.
-        text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
+        text = [name for name in columns if pa.types.is_string(schema.field(name).type)]
         # Remote files are read at once; local ones in small buffers, whose memory is reused.
-        remote = is_url(self.path)
-        file = parquet.ParquetFile(
-            self.file,
-            metadata=self._metadata,
+        remote = is_url(path)
+        content = parquet.ParquetFile(
+            file,
+            metadata=metadata,
             read_dictionary=text,
             pre_buffer=remote,
             buffer_size=0 if remote else _BUFFER_BYTES,
         )
-        return file.read([*columns], use_threads=not memory_is_tight())
+        return content.read([*columns], use_threads=not memory_is_tight())
+
+    rows = [group.num_rows for group in groups]
+    return Container(path, file, "row group", 8, schema, rows, size, read)
 
 
-class _Ipc(Container):
-    unit = "record batch"
+def _ipc(path: str, file: BinaryIO) -> Container:
+    rows, size = ipc.batches_of(file)
+    ipc.start_of(file)
+    schema = arrow_ipc.open_stream(file).schema
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        super().__init__(path, file)
-        self.rows, self.size = ipc.batches_of(file)
+    def read(columns: Sequence[str]) -> Any:
         ipc.start_of(file)
-        self.schema = arrow_ipc.open_stream(file).schema
-
-    def read(self, columns: Sequence[str]) -> Any:
-        ipc.start_of(self.file)
-        fields = sorted(self.schema.get_field_index(name) for name in columns)
+        fields = sorted(schema.get_field_index(name) for name in columns)
         options = arrow_ipc.IpcReadOptions(
             included_fields=fields, use_threads=not memory_is_tight()
         )
-        table = arrow_ipc.open_stream(self.file, options=options).read_all()
+        table = arrow_ipc.open_stream(file, options=options).read_all()
         table.validate(full=True)  # pyarrow trusts offsets and lengths otherwise
         return table
+
+    return Container(path, file, "record batch", 0, schema, rows, size, read)
 
 
 @contextmanager
@@ -137,7 +129,7 @@ def _container(path: str, file: BinaryIO) -> Container:
     head = file.read(1 << 12)
     if not head:
         refuse(path, "is empty", WRITE_AGAIN)
-    kinds = {PARQUET: _Parquet, ipc.MAGIC: _Ipc, ipc.CONTINUATION: _Ipc}
+    kinds = {PARQUET: _parquet, ipc.MAGIC: _ipc, ipc.CONTINUATION: _ipc}
     kind = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
     if kind is not None:
         with damage(path):

@@ -164,8 +164,8 @@ class Table:
     """The N boxes of a file as columns.
 
     `images` are the codes of all images; `image` (N,) are those of the boxes. `numbers` are NaN
-    where missing. If nested, each image has `counts` boxes, and `sizes` (rows, 2), NaN if unknown;
-    else `rows` (N,) are those with a box. All values are valid.
+    where missing. `rows` (N,) are those of the file; if nested, one may have several boxes, and
+    rows have `sizes` (rows, 2), NaN if unknown. All values are valid.
     """
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
@@ -190,8 +190,6 @@ class Table:
             for name, column in columns.items()
             if name != "image_id"
         }
-        self.counts = None if lengths is None else to_numpy(lengths).astype(np.int64)
-        self._starts = None if self.counts is None else np.cumsum(self.counts)
         self.sizes: Floats | None = None
         if self.shape.sized:
             sides = (floats(table[name].combine_chunks()) for name in ("width", "height"))
@@ -204,6 +202,9 @@ class Table:
         box = np.column_stack([*map(floats, parts)]) if len(parts) > 1 else boxes_of(parts[0])
         if len(box) > self.limits.records:
             raise FaultError(f"more than {self.limits.records} boxes", MORE_RECORDS)
+        self.rows = np.arange(len(table))
+        if self.shape.nested:
+            self.rows = np.repeat(self.rows, to_numpy(lengths))
         has_box = np.full(len(box), self.shape.nested)
         for absent in (
             *map(is_absent, parts),
@@ -217,14 +218,13 @@ class Table:
         for name, values in numbers.items():
             fine = np.isin(values, (0, 1)) if name in FLAGS else np.isfinite(values)
             odd |= ~(fine & (values >= 0) if name == "area" else fine) & ~is_null(columns[name])
-        self.rows = np.flatnonzero(has_box)
-        self._refuse(np.flatnonzero(odd[self.rows]), columns)
-        # Without the rows of images without objects.
-        rows, image = self.rows, self.images.rows
-        self.image = image[rows] if self.counts is None else np.repeat(image, self.counts)
-        self.corners, self.box_area = self.corners[rows], self.box_area[rows]
-        self.codes = {name: Codes(number, of[rows]) for name, (number, of) in codes.items()}
-        self.numbers = {name: values[rows] for name, values in numbers.items()}
+        kept = np.flatnonzero(has_box)  # without the rows of images without objects
+        self.rows = self.rows[kept]
+        self._refuse(np.flatnonzero(odd[kept]), kept, columns)
+        self.image = self.images.rows[self.rows]
+        self.corners, self.box_area = self.corners[kept], self.box_area[kept]
+        self.codes = {name: Codes(number, of[kept]) for name, (number, of) in codes.items()}
+        self.numbers = {name: values[kept] for name, values in numbers.items()}
         for name in _NUMBERS:
             self.numbers.setdefault(name, np.full(len(self), np.nan))
         self.codes.setdefault("id", Codes({}, np.full(len(self), NULL, np.int32)))
@@ -235,22 +235,23 @@ class Table:
         for row in np.flatnonzero(code < 0).tolist():
             with self.problems.collected(location(row)):
                 identifier_of({"image_id": column[row].as_py()}, "image_id")
-        if self.counts is None or self.problems.count:
+        if not self.shape.nested or self.problems.count:
             return
-        first = np.full(len(self.images.number), -1)
-        first[code[::-1]] = np.arange(len(code))[::-1]
+        _, first, index = np.unique(code, return_index=True, return_inverse=True)
         self.problems.add_rows(
-            np.flatnonzero(first[code] != np.arange(len(code))).tolist(),
+            np.flatnonzero(first[index] != np.arange(len(code))).tolist(),
             lambda row: (self.problems.file, location(row)),
-            lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
+            lambda row: f"duplicate image_id (also at {location(first[index[row]])})",
             "write one row per image",
         )
 
-    def _refuse(self, boxes: NDArray[np.intp], columns: Mapping[str, Any]) -> None:
-        """Add the problems of boxes of which a value is not valid."""
+    def _refuse(
+        self, boxes: NDArray[np.intp], kept: NDArray[np.intp], columns: Mapping[str, Any]
+    ) -> None:
+        """Add the problems of boxes of which a value is not valid, those kept of the columns."""
         problems = []
         for box in boxes[: self.limits.problems].tolist():
-            record = {name: column[self.rows[box]].as_py() for name, column in columns.items()}
+            record = {name: column[kept[box]].as_py() for name, column in columns.items()}
             try:
                 _check(record, self.shape)
             except FaultError as error:
@@ -268,11 +269,9 @@ class Table:
 
     def location(self, box: int) -> str:
         """Return the location of a box."""
-        if self._starts is None:
-            return self._container.location(int(self.rows[box]))
-        image = int(np.searchsorted(self._starts, box, side="right"))
-        first = int(self._starts[image - 1]) if image else 0
-        return f"{self._container.location(image)}, objects[{box - first}]"
+        row = int(self.rows[box])
+        first = np.searchsorted(self.rows, row)
+        return self._container.location(row) + f", objects[{box - first}]" * self.shape.nested
 
     def located(self, box: int) -> tuple[str, str]:
         """Return the file of a box, and its location."""
