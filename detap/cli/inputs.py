@@ -24,7 +24,6 @@ from detap.formats.multi_file import (
     ground_truth_of,
 )
 from detap.formats.options import MISSING_SCORES
-from detap.formats.read import detections_from, ground_truth_from
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, SourceFile
 from detap.io.stream import read_bytes
@@ -224,25 +223,14 @@ class Inputs:
 
     def read_ground_truth(self, sources: Iterable[Any]) -> GroundTruth:
         """Return the ground truth of sources or paths."""
-        return ground_truth_of(
-            sources,
-            lambda source: ground_truth_from(self.format, source, self.reading),
-            self.reading["limits"],
-            merge_images=self.merge_images,
-        )
+        return ground_truth_of(self.format, sources, self.reading, merge_images=self.merge_images)
 
     def read_detections(
         self, sources: Iterable[Any], ground_truth: GroundTruth | None
     ) -> Detections:
         """Return the detections of sources or paths."""
         detections = detections_of(
-            sources,
-            lambda source: detections_from(
-                self.format_of(source), source, ground_truth, self.reading
-            ),
-            ground_truth,
-            self.reading["limits"],
-            merge_images=self.merge_images,
+            self.format_of, sources, ground_truth, self.reading, merge_images=self.merge_images
         )
         return replace(detections, notes=(*detections.notes, *self.notes))
 

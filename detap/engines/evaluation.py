@@ -18,7 +18,7 @@ from detap.evaluation.run import EvaluationRun
 from detap.evaluation.sanity_notes import add_sanity_notes, needs_boxes, score_cut_notes
 from detap.evaluation.scoring import name_scores, prepare
 from detap.evaluation.selection import name_mask, shrink, split_classes
-from detap.formats.multi_file import LocatedInput, detections_of, locate_files
+from detap.formats.multi_file import LocatedInput, locate_files, read_each
 from detap.protocols import Protocol
 from detap.tables.concat import join_detections
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
@@ -141,7 +141,7 @@ def _join_heads(
         read.extend(engine.gather([heads[path]]))
         return read[-1].detections
 
-    table = detections_of(heads, read_head, ground_truth, check=False)
+    table = join_detections(read_each(heads, read_head), ground_truth)
     counts = BoxCounts(*map(sum, zip(*(head.counts for head in read), strict=True)))
     if len(read) > 1:
         table = replace(table, notes=(*table.notes, *warned_of_detections(table, counts)))

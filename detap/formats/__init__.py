@@ -15,7 +15,6 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
-from detap.formats.read import detections_from, ground_truth_from
 from detap.io.limits import DEFAULT_LIMITS
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table, is_path, refuse_path
@@ -66,12 +65,7 @@ def _ground_truth(
     if len(paths) > 1:
         limits = replace(limits, empty=True)  # some of several files may be empty
     reading = {**options, "limits": limits}
-    return ground_truth_of(
-        paths,
-        lambda one: ground_truth_from(file_format, one, reading),
-        limits,
-        merge_images=merge_images,
-    )
+    return ground_truth_of(file_format, paths, reading, merge_images=merge_images)
 
 
 def read_detections(
@@ -118,11 +112,7 @@ def _detections(
         limits = options.get("limits", DEFAULT_LIMITS)
         options = {**options, "limits": replace(limits, part=True)}
     return detections_of(
-        paths,
-        lambda one: detections_from(file_format, one, ground_truth, options),
-        ground_truth,
-        options.get("limits", DEFAULT_LIMITS),
-        merge_images=merge_images,
+        lambda _: file_format, paths, ground_truth, options, merge_images=merge_images
     )
 
 

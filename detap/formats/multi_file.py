@@ -11,7 +11,7 @@ from detap.checks.inputs import counts_of_detections, warned_of_detections, warn
 from detap.errors import InputError, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
-from detap.formats.read import detections_from
+from detap.formats.read import detections_from, ground_truth_from
 from detap.formats.subsets import resolve_subset
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -101,14 +101,11 @@ class Sources:
 
 
 def ground_truth_of(
-    sources: Iterable[Any],
-    read: Callable[[Any], GroundTruth],
-    limits: Limits = DEFAULT_LIMITS,
-    *,
-    merge_images: bool = False,
+    file_format: Format, sources: Iterable[Any], reading: Mapping[str, Any], *, merge_images: bool
 ) -> GroundTruth:
     """Read the ground truth of one or several inputs as one table; raise the problems of all."""
-    tables = _each(sources, read, limits)
+    limits = reading.get("limits", DEFAULT_LIMITS)
+    tables = read_each(sources, lambda one: ground_truth_from(file_format, one, reading), limits)
     if len(tables) == 1:
         return tables[0]
     joined = join_ground_truths(tables, merge_images=merge_images)
@@ -120,21 +117,21 @@ def ground_truth_of(
 
 
 def detections_of(
+    format_of: Callable[[Any], Format],
     sources: Iterable[Any],
-    read: Callable[[Any], Detections],
     ground_truth: GroundTruth | None,
-    limits: Limits = DEFAULT_LIMITS,
+    reading: Mapping[str, Any],
     *,
-    merge_images: bool = False,
-    check: bool = True,
+    merge_images: bool,
 ) -> Detections:
-    """Read the detections of inputs as one table; with `check`, which are all, check it as one."""
-    tables = _each(sources, read, limits)
-    if len(tables) == 1 and not (limits.part and check):
+    """Read the detections of one or several inputs as one table; check it as one."""
+    limits = reading.get("limits", DEFAULT_LIMITS)
+    tables = read_each(
+        sources, lambda one: detections_from(format_of(one), one, ground_truth, reading), limits
+    )
+    if len(tables) == 1 and not limits.part:
         return tables[0]
     joined = join_detections(tables, ground_truth, merge_images=merge_images)
-    if not check:
-        return joined
     counts = counts_of_detections(joined, ground_truth)
     if limits.any_classes:  # checked after the class map
         counts = counts._replace(known=1)
@@ -175,7 +172,9 @@ def _locate(path: str, folder: str) -> str:
     return path if is_url(path) else os.path.join(folder, path)
 
 
-def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:
+def read_each(
+    sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits = DEFAULT_LIMITS
+) -> list[Table]:
     """Read every source; raise the problems of all of them in one error."""
     tables, errors = [], []
     for source in sources:
