@@ -140,29 +140,23 @@ def read_rle(size: Any, counts: Any) -> tuple[list[int], NDArray[np.uint32]]:
     if height * width > MOST_PIXELS:
         pixels = f"size is {short_json(size)} ({height * width} pixels)"
         raise FaultError(f"{pixels}, the limit is {MOST_PIXELS}")
-    runs = _decoded(counts) if isinstance(counts, str | bytes) else _listed(counts)
+    if isinstance(counts, str | bytes):
+        text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
+        runs = _runs.decoded(text, MOST_PIXELS)
+        if isinstance(runs, str):
+            raise FaultError(f"counts {runs}", "encode the mask again")
+    elif isinstance(counts, _LISTS):
+        for i, value in enumerate(counts):
+            if not (_is_whole(value) and 0 <= value <= MOST_PIXELS):
+                raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
+        runs = np.array(counts).astype(np.uint32)
+    else:
+        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
         expected = f"expected {height * width} for size [{height}, {width}]"
         raise FaultError(f"counts sum to {total}, {expected}", "size is [height, width]")
     return [height, width], runs
-
-
-def _decoded(text: str | bytes) -> NDArray[np.uint32]:
-    data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    runs = _runs.decoded(data, MOST_PIXELS)
-    if isinstance(runs, str):
-        raise FaultError(f"counts {runs}", "encode the mask again")
-    return runs
-
-
-def _listed(counts: Any) -> NDArray[np.uint32]:
-    if not isinstance(counts, _LISTS):
-        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
-    for i, value in enumerate(counts):
-        if not (_is_whole(value) and 0 <= value <= MOST_PIXELS):
-            raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
-    return np.array(counts).astype(np.uint32)
 
 
 def _is_whole(value: Any) -> bool:
