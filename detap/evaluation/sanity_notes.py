@@ -170,16 +170,11 @@ def score_cut_of(result: Result) -> float | None:
 
 def score_cut_notes(result: Result) -> Iterator[Note]:
     """Yield the note of equal scores, or of a threshold that cuts off the curve."""
-    if one_score(result.detections.score):
-        yield from _one_score_notes(result)
+    if not one_score(result.detections.score):
+        cut, reached = score_cut_of(result), result.recall[0, :, 0, -1]
+        if cut is not None and not np.isnan(reached).all():
+            yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
         return
-    cut, reached = score_cut_of(result), result.recall[0, :, 0, -1]
-    if cut is not None and not np.isnan(reached).all():
-        yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
-
-
-def _one_score_notes(result: Result) -> Iterator[Note]:
-    """Yield the note of equal scores, unless their order changes nothing."""
     name, bounds = next(iter(result.summary)), dict[str, tuple[float, float, float]]()
     end = "; see --tie-range"
     if len(result.detections) <= _MOST and result.has_boxes:
@@ -189,7 +184,7 @@ def _one_score_notes(result: Result) -> Iterator[Note]:
             bounds = module.tie_range(result)
     if name in bounds:
         low, value, high = bounds[name]
-        if not high - low > ROUNDING:
+        if not high - low > ROUNDING:  # their order changes nothing
             return
         end = f": {name} is {value:.4f} here, from {low:.4f} to {high:.4f} in other orders"
     yield one_score_note(len(result.detections), end)
