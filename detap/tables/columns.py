@@ -148,6 +148,12 @@ class Columns:
             self.refuse(what, column, _cut(column, exact), "a number that float64 holds exactly")
         return exact
 
+    def finite(self, what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return finite numbers."""
+        column = self.numbers(what, values, shape)
+        self.refuse(what, column, ~np.isfinite(column), "a finite number")
+        return column
+
     def flags(self, what: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
         """Return a column of flags, (n,) bool; 1 and 0 are accepted."""
         column = self._shaped(what, values, (length,))
@@ -213,9 +219,8 @@ def check_rows(table: str, count: int, what: str) -> None:
 
 def check_threads(threads: int | None) -> None:
     """Raise UsageError for an invalid number of threads."""
-    if threads is None:
-        return
-    if isinstance(threads, bool) or not (isinstance(threads, int) and 1 <= threads <= MOST_THREADS):
+    is_int = isinstance(threads, int) and not isinstance(threads, bool)
+    if threads is not None and not (is_int and 1 <= threads <= MOST_THREADS):
         raise UsageError(
             f"threads is {threads!r}; expected an integer from 1 to {MOST_THREADS}, or None"
         )
@@ -245,8 +250,6 @@ def indices_in(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32
 
 def in_form_of(names: tuple[Name, ...], order: tuple[Name, ...]) -> tuple[Name, ...]:
     """Return names, with unknown ones as the name in `order` that differs in Unicode form only."""
-    if names == order:
-        return names
     texts = [name for name in names if isinstance(name, str) and not name.isascii()]
     unknown = {*texts}.difference(order)
     if not unknown:

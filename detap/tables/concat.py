@@ -150,8 +150,6 @@ def _refuse_shared(tables: Sequence[Table], images: Sequence[Iterable[Name]]) ->
 def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:
     """Return the union of the images, or of the classes, of all tables."""
     lists: list[tuple[Name, ...]] = [getattr(table, field) for table in tables]
-    if all(names == lists[0] for names in lists):
-        return lists[0]
     union = tuple(dict.fromkeys(name for names in lists for name in names))
     kinds = {isinstance(name, str) for name in union}
     if len(kinds) > 1:

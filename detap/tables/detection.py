@@ -484,7 +484,7 @@ class Detections(_Table):
         none = np.full(rows.length, np.nan)
         return cls(
             **rows.fields,
-            score=none if score is None else rows.finite("score", score),
+            score=none if score is None else rows.finite("score", score, none.shape),
             without_scores=score is None,
             area=rows.own_area if boxes is None else None,
         )
@@ -690,13 +690,7 @@ class _Rows(Columns):
         column = self._shaped(name, values, (self.length,))
         if len(column) and all(isinstance(value, str) for value in column.tolist()):
             return column.astype(np.str_)
-        return self.finite(name, values)
-
-    def finite(self, name: str, values: ArrayLike) -> Floats:
-        """Return finite numbers, (n,)."""
-        column = self.numbers(name, values, (self.length,))
-        self.refuse(name, column, ~np.isfinite(column), "a finite number")
-        return column
+        return self.finite(name, values, column.shape)
 
     def indices(self, subject: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each row of `column`."""
@@ -744,9 +738,8 @@ class _Rows(Columns):
 def finite_boxes(columns: Columns, boxes: Floats, box_format: str) -> tuple[Floats, Floats]:
     """Return the corners and areas of boxes, which are finite."""
     corners, area = encode_boxes(boxes, box_format)
-    if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
-        finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
-        columns.refuse("boxes", boxes, ~finite, "finite coordinates and area")
+    wrong = ~np.isfinite(np.column_stack((boxes, area)))
+    columns.refuse("boxes", boxes, wrong, "finite coordinates and area")
     return corners, area
 
 

@@ -142,12 +142,7 @@ class Batch(Columns):
     def _finite(self, name: str, parts: Any, *width: int) -> Floats:
         """Return a column of finite numbers, (n, *width) float64."""
         column = self._joined(name, parts, *width)
-        values = self.numbers(name, column, column.shape)
-        finite = np.isfinite(values)
-        if not finite.all():  # by row only then, which takes longer
-            wrong = np.asarray(~finite.all(axis=tuple(range(1, values.ndim))))
-            self.refuse(name, values, wrong, "a finite number")
-        return values
+        return self.finite(name, column, column.shape)
 
     def _joined(self, name: str, parts: Any, *width: int) -> NDArray[Any]:
         """Return the values of all images as a column, (n, *width)."""
