@@ -298,11 +298,9 @@ class Number(Kind):
         return "none" if value is None else exact(value)
 
     def schema(self) -> dict[str, Any]:
-        low = (
-            {} if self.low == -inf else {"exclusiveMinimum" if self.above else "minimum": self.low}
-        )
-        high = {} if self.high == inf else {"maximum": self.high}
-        return {"type": ["number", "null"] if self.or_none else "number", **low, **high}
+        ends = {"exclusiveMinimum" if self.above else "minimum": self.low, "maximum": self.high}
+        finite = {name: end for name, end in ends.items() if isfinite(end)}
+        return {"type": ["number", "null"] if self.or_none else "number", **finite}
 
 
 _MAX = 2**63 - 1

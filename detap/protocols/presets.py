@@ -73,11 +73,10 @@ _preset(
 )
 _preset(
     "voc2012-py",
-    "voc2012",
-    strict_iou=True,
+    "voc2007-py",
+    interpolation="all-point",
+    recall_grid="linspace",
     source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=False",
-    tolerance=1e-7,
-    residue=_TIES,
 )
 _preset(
     "coco",
