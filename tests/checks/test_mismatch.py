@@ -666,14 +666,6 @@ def test_what_check_cannot_do(tmp_path: Path, command: Run) -> None:
 # --- detections alone
 
 
-def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
-    with pytest.raises(UsageError, match="cannot detect the layout of the files"):
-        detections_from(format_named("voc"), tmp_path, None, {})
-    table = detections_from(format_named("voc"), tmp_path, None, {"layout": "image-files"})
-    assert (table.images, table.classes) == (("a",), ("cat",))
-
-
 def test_coco_detections_alone_are_checked_like_those_of_other_formats(tmp_path: Path) -> None:
     path = tmp_path / "dt.json"
     path.write_text(json.dumps([FOUND, {**FOUND, "bbox": [1, 2, -3, 4]}]))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.errors import InputError, UsageError
-from detap.formats.coco import format as coco
+from detap.errors import UsageError
 from detap.io.limits import MOST_RECORDS, Limits
 from detap.tables.columns import MOST_ROWS
 from tests.formats.coco_files import (
@@ -247,15 +246,6 @@ def test_category_lists_without_categories(files: Files) -> None:
     assert table.listed["negative"].shape == (0, 2)
 
 
-def test_a_problem_of_many_records_is_one_line(files: Files) -> None:
-    spoiled = [{**RESULTS[0], "score": True} for _ in range(30)] + RESULTS
-    error = files.results_error(spoiled)
-    assert str(error).endswith(
-        ": 30 records ([0], [1], [2], ...): score is true, expected a number"
-    )
-    assert error.omitted == 0
-
-
 def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
     document = with_record("annotations", 0, bbox=[1, 2, 3])
     document["images"][1]["id"] = True
@@ -270,16 +260,11 @@ def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
 CUT_OFF = "file is truncated: it ends inside a value, after"
 
 
-def test_ground_truth_cut_off_anywhere_is_refused(files: Files) -> None:
-    content = as_bytes(TRUTH)
+@pytest.mark.parametrize(("document", "side"), [(TRUTH, "truth"), (RESULTS, "results")])
+def test_files_cut_off_anywhere_are_refused(files: Files, document: Any, side: str) -> None:
+    content, error = as_bytes(document), getattr(files, f"{side}_error")
     for length in range(1, len(content)):
-        assert CUT_OFF in str(files.truth_error(content[:length])), content[:length]
-
-
-def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
-    content = as_bytes(RESULTS)
-    for length in range(1, len(content)):
-        assert CUT_OFF in str(files.results_error(content[:length])), content[:length]
+        assert CUT_OFF in str(error(content[:length])), content[:length]
 
 
 def test_the_record_limit_is_at_most_int32() -> None:
@@ -305,17 +290,6 @@ def test_nesting_that_would_overflow_the_stack(files: Files) -> None:
     document = b'{"info": ' + b"[" * 300_000 + b"]" * 300_000 + b"}"
     error = files.truth_error(document, Limits(nesting=1_000_000))
     assert str(error).endswith("is nested too deeply; reduce the nesting")
-
-
-def test_corners_of_negative_size_name_both_box_formats(files: Files) -> None:
-    table = files.read_truth(TRUTH)
-    files.results_path.write_bytes(as_bytes(result(0, bbox=[10, 20, 15, 12])[:1]))
-    with pytest.raises(InputError) as caught:
-        coco.read_detections(files.results_path, table, boxes="xyxy")
-    assert str(caught.value).startswith(
-        f"{files.results_path}: [0]: bbox has a negative height: [10, 20, 15, 12]; expected "
-        "[x1, y1, x2, y2]; for [x, y, width, height] use --dt-boxes xywh, or pass "
-    )
 
 
 def test_a_repeated_annotation_does_not_move_the_location_of_a_negative_size(files: Files) -> None:

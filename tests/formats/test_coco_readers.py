@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from detap.errors import InputError
 from detap.formats.coco import format as coco
 from detap.formats.coco.results import ResultsFile
-from detap.formats.json.document import JsonFile
-from detap.io.limits import DEFAULT_LIMITS
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 from tests.formats.coco_files import (
@@ -79,20 +77,6 @@ def test_ids_of_any_size_are_indexed(ids: list[int]) -> None:
     records[-1]["image_id"] = max(ids) + 1
     with pytest.raises(InputError, match=r"ground truth"):
         result_columns(as_bytes(records), truth)
-
-
-RECORD = '{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5%s}'
-
-
-def test_the_fraction_of_a_file_that_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "results.json"
-    path.write_text("[" + ", ".join([RECORD % ""] * 20_000) + "]")
-    file, seen = JsonFile(path), []
-    with file.opened(DEFAULT_LIMITS) as document:
-        seen.append(file.fraction())
-        ResultsFile().read(document)
-    assert file.fraction() == 1.0
-    assert 0 < seen[0] < 0.5
 
 
 def test_the_columns_of_results_are_freed_without_the_garbage_collector(

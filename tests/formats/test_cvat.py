@@ -271,6 +271,10 @@ SHAPES = {
         box(corners=(1, "nan", 3, 4)),
         "ytl 'nan' is not a finite number; use a decimal number",
     ),
+    "underscore": (
+        box(corners=("2_63", 2, 3, 4)),
+        "xtl '2_63' is not a number; use a decimal number",
+    ),
     "area overflows": (
         box(corners=(0, 0, "1e200", "1e200")),
         "box area overflows; correct the box",

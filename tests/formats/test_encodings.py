@@ -6,14 +6,14 @@ publishes pycocotools' metrics on the decoded boxes.
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detap
-from detap import Detections, GroundTruth, InputError
+from detap import Detections, GroundTruth
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import Run
@@ -104,71 +104,6 @@ def test_columns_of_padillas_tools(real_data: Path) -> None:
     # As if they were Ultralytics', which none of them suggests:
     wrong = detap.read_detections(padilla, truth, **names, columns="conf-last")
     assert summary(truth, wrong)["AP"] == pytest.approx(0.0137, abs=5e-5)
-
-
-@pytest.mark.parametrize("truth", TRUTHS)
-@pytest.mark.parametrize("target", ["coco", "voc", "yolo"])
-def test_converted_files_give_the_known_metrics(
-    real_data: Path, tmp_path: Path, truth: str, target: str
-) -> None:
-    ground_truth, detections = tables(real_data, truth, "yolo")
-    out = tmp_path / "out"
-    detap.convert(out, ground_truth, detections, to=target)
-    sizes = {"image_sizes": out / "sizes.csv"}
-    paths: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
-        "coco": ("instances.json", {}, "results.json", {}),
-        "voc": ("", {"image_set": "default"}, "detections", {"layout": "class-files"}),
-        "yolo": ("data.yaml", sizes, "predictions", {}),
-    }
-    given, options, results, more = paths[target]
-    again = detap.read_ground_truth(out / given, **options)
-    read = again, detap.read_detections(out / results, again, **more)
-    expected = BY_YOLO if truth == "yolo" else IN_FRACTIONS
-    if target == "coco":
-        assert summary(*read) == summary(ground_truth, detections)
-    assert summary(*read) == known(real_data, expected)
-
-
-# --- lines that are wrong
-
-WRONG = (
-    *("nan", "inf", "-Infinity", "1e999", "2_63", "0x10", "1,5", "\N{FULLWIDTH DIGIT ONE}2"),
-    *("", "--1", "1.0.0", "None", "true", "\N{ARABIC-INDIC DIGIT TWO}", "1e"),
-)
-
-
-def cvat(token: str) -> str:
-    return (
-        '<annotations><version>1.1</version>\n<image name="a.jpg" width="64" height="48">\n'
-        f'<box label="cat" xtl="{token}" ytl="1" xbr="30" ybr="30"/></image></annotations>'
-    )
-
-
-LINES: dict[str, tuple[str, Callable[[str], str]]] = {
-    "openimages": (
-        "gt.csv",
-        'ImageID,LabelName,XMin,XMax,YMin,YMax\na,cat,.1,.2,.1,.2\na,cat,"{}",.9,.1,.2\n'.format,
-    ),
-    "cvat": ("gt.xml", cvat),
-    "tfcsv": (
-        "gt.csv",
-        'filename,class,xmin,ymin,xmax,ymax\na,cat,1,1,30,30\na,cat,"{}",1,30,30\n'.format,
-    ),
-}
-"""Of each format a file with a number to change on line 3; of others see their own tests."""
-
-
-@pytest.mark.parametrize("token", WRONG)
-@pytest.mark.parametrize("name", LINES)
-def test_an_invalid_number_is_reported_with_its_location(
-    tmp_path: Path, name: str, token: str
-) -> None:
-    file, content = LINES[name]
-    path = write(tmp_path, {file: content(token)}) / file
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(path, format=name)
-    assert {problem.file for problem in caught.value.problems} == {str(path)}
-    assert any("line 3" in problem.location for problem in caught.value.problems), caught.value
 
 
 @pytest.mark.parametrize(

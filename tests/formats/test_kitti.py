@@ -174,16 +174,6 @@ def test_results_of_other_images_are_refused(truth: GroundTruth, tmp_path: Path)
     assert "no image in common with the ground truth (here: '7'; ground" in first
 
 
-def test_negative_sizes(tmp_path: Path) -> None:
-    backward = CAR.replace("10.5 20 60.5 70", "60.5 20 10.5 70")
-    folder = written(tmp_path, {"1.txt": "\n".join([CAR] * 20 + [backward])})
-    (note,) = (n for n in read_ground_truth(folder).notes if "negative" in n.code)
-    assert "line 21" in note.message
-    many = written(tmp_path / "many", {"1.txt": f"{CAR}\n{backward}"})
-    with pytest.raises(InputError, match=r"x2 = 10\.5 is less than x1 = 60\.5"):
-        read_ground_truth(many)
-
-
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -331,6 +331,7 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
     ),
     "two commas": ('a,dog,"0,2,5",1,0,1', "XMin '0,2,5' {mixed}"),
     "nan": ("a,dog,nan,1,0,1", f"XMin 'nan' is not a finite number; {DECIMAL}"),
+    "underscore": ("a,dog,.2_63,1,0,1", f"XMin '.2_63' is not a number; {DECIMAL}"),
     "empty number": ("a,dog,0,1,0,", f"YMax '' is empty, expected a number; {DECIMAL}"),
     "pixels": (
         "a,dog,0,1,0,375",

@@ -120,6 +120,7 @@ BAD = {
         f'"{BOX},1,2,3,4', "invalid CSV: unexpected end of data; correct the line"
     ),
     "NaN": bad(f"{BOX},nan,2,3,4", "xmin 'nan' "),
+    "underscore": bad(f"{BOX},2_63,2,3,4", "xmin '2_63' is not a number"),
     "no number": bad(f"{BOX},1,2,,4", "xmax '' "),
     "an overflow": bad(f"{BOX},0,0,1e300,1e300", "box area overflows"),
     "a negative width": bad(f"{BOX},9,2,3,4", "xmax = 3 is less than xmin = 9"),

@@ -78,25 +78,6 @@ def test_by_command(
     assert report["summary"] == pytest.approx(expected_of(folder, block), abs=1e-9)
 
 
-@pytest.mark.parametrize(("task", "predictions", "block", "preset"), CASES)
-def test_by_python(task: str, predictions: str, block: str, preset: str, real_data: Path) -> None:
-    folder = data_of(real_data, task)
-    protocol = None
-    if task == "segment":
-        protocol = detap.protocol("coco-segm").with_changes(detection_area="pixels")
-    sizes = folder / "sizes.csv"
-    result = detap.evaluate(folder / "data.yaml", folder / predictions, protocol, image_sizes=sizes)
-    assert result.protocol.name == preset
-    assert result.summary == pytest.approx(expected_of(folder, block), abs=1e-9)
-    reading: dict[str, Any] = {"masks": True} if task == "segment" else {}
-    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=sizes, **reading)
-    if task == "pose" and predictions == JSON:
-        reading = {"keypoints": True}
-    detections = detap.read_detections(folder / predictions, truth, **reading)
-    again = detap.evaluate(truth, detections, protocol)
-    assert (again.protocol.name, again.summary) == (preset, result.summary)
-
-
 def test_pose_with_other_areas_and_sigmas(real_data: Path, tmp_path: Path) -> None:
     folder = data_of(real_data, "pose")
     data = with_images(folder, tmp_path)

@@ -1,8 +1,7 @@
-"""VOC files as tools write them, and names and layouts of folders."""
+"""Names and layouts of VOC folders, and the readers that real files take."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from detap.formats.catalogue import FORMATS
@@ -10,8 +9,7 @@ from detap.formats.text.detections import class_of_stem, classes_of_stems, detec
 from detap.formats.text.lines import LineForm
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start, read_detections, read_ground_truth
-from detap.tables.detection import GroundTruth
-from tests.formats.voc_files import item, tree, write, xml
+from tests.formats.voc_files import item, tree, xml
 
 
 def folder(real_data: Path, name: str) -> Path:
@@ -36,81 +34,6 @@ def test_real_lines_are_regular(real_data: Path, monkeypatch: pytest.MonkeyPatch
     truth = read_ground_truth(root / "ground-truth")
     monkeypatch.setattr(LineForm, "read_line", refuse)
     assert len(read_detections(root / "detection-results", truth))
-
-
-# --- files of labelImg and Roboflow
-
-
-LABELIMG = """<annotation>
-\t<folder>photos</folder>
-\t<filename>IMG_1.JPG</filename>
-\t<path>C:\\Users\\me\\photos\\IMG_1.JPG</path>
-\t<source>
-\t\t<database>Unknown</database>
-\t</source>
-\t<size>
-\t\t<width>640</width>
-\t\t<height>480</height>
-\t\t<depth>3</depth>
-\t</size>
-\t<segmented>0</segmented>
-\t<object>
-\t\t<name>traffic light</name>
-\t\t<pose>Unspecified</pose>
-\t\t<truncated>1</truncated>
-\t\t<difficult>0</difficult>
-\t\t<bndbox>
-\t\t\t<xmin>1</xmin>
-\t\t\t<ymin>2</ymin>
-\t\t\t<xmax>640</xmax>
-\t\t\t<ymax>480</ymax>
-\t\t</bndbox>
-\t</object>
-</annotation>
-"""
-
-ROBOFLOW = """<annotation>
-\t<folder></folder>
-\t<filename>c_jpg.rf.0a1b.jpg</filename>
-\t<path>c_jpg.rf.0a1b.jpg</path>
-\t<source><database>roboflow.com</database></source>
-\t<size><width>640</width><height>640</height><depth>3</depth></size>
-\t<segmented>0</segmented>
-\t<object>
-\t\t<name>car</name>
-\t\t<pose>Unspecified</pose>
-\t\t<truncated>0</truncated>
-\t\t<occluded>0</occluded>
-\t\t<bndbox>
-\t\t\t<xmin>11</xmin>
-\t\t\t<xmax>33</xmax>
-\t\t\t<ymin>22</ymin>
-\t\t\t<ymax>44</ymax>
-\t\t</bndbox>
-\t</object>
-</annotation>
-"""
-
-FILES = {
-    "labelImg": ("IMG_1", LABELIMG, ("traffic light", False, [1, 2, 640, 480], (640, 480))),
-    "Roboflow": ("c_jpg.rf.0a1b", ROBOFLOW, ("car", False, [11, 22, 33, 44], (640, 640))),
-}
-
-
-def row(truth: GroundTruth) -> tuple[str, bool, list[float], tuple[float, float]]:
-    [difficult], [corners] = truth.difficult.tolist(), truth.corners.tolist()
-    width, height = np.asarray(truth.image_sizes)[0].tolist()
-    return truth.classes[0], difficult, corners, (width, height)
-
-
-@pytest.mark.parametrize("tool", FILES)
-def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
-    """The file name decides the image, whatever its content says; images may lie next to it."""
-    stem, content, expected = FILES[tool]
-    write(tmp_path / "valid", {f"{stem}.xml": content, f"{stem}.jpg": b"\xff\xd8", "x.txt": ""})
-    truth = read_ground_truth(tmp_path / "valid")
-    assert truth.images == (stem,)
-    assert row(truth) == expected
 
 
 # --- the class of a file name, and the layout of a folder
