@@ -94,26 +94,6 @@ def test_columns_of_tables_by_name() -> None:
     assert (len(one()), len(one().select(np.array([False])))) == (1, 0)
 
 
-def test_exactly_sixty_four_thresholds() -> None:
-    """The maximum: the thresholds use every bit of the 64-bit mask."""
-    thresholds = tuple(k / 64 for k in range(1, 65))
-    for protocol in (COCO, VOC):
-        full = replace(protocol, iou_thresholds=thresholds)
-        result = detap.evaluate(one(), detections(), full, matches=True)
-        assert result.average_precision[:, 0, 0] == pytest.approx(1)
-        assert result.matches is not None
-        assert_array_equal(result.matches.ground_truth[0], 0)
-        assert [curve.average_precision for curve in result.curves()] == pytest.approx([1] * 64)
-        # 30 of 40 columns: IoU 3/4 = 48/64, in pixels counted inclusively as well.
-        edge = float(protocol.inclusive_pixels)
-        wide = gt_table([[0, 0, 40 - edge, 9]], image="a", label="cat")
-        less = detections([0, 0, 30 - edge, 9])
-        average = detap.evaluate(wide, less, full).average_precision[:, 0, 0]
-        assert average == pytest.approx([1] * 48 + [0] * 16)
-        drawn = resampled(result, draw_weights(1, 3, seed=0), [next(iter(result.summary))])
-        assert drawn.of(next(iter(result.summary))).drawn == pytest.approx(1)
-
-
 def test_the_recall_of_each_class_under_voc(fixtures: Path) -> None:
     """fixtures/quickstart/why.md: 4 of 5 birds, 4 of 4 cats, 4 of 4 dogs."""
     folder = fixtures / "quickstart" / "voc"

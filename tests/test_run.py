@@ -47,33 +47,6 @@ def squares(count: int, **columns: object) -> GroundTruth:
     return gt_table([square(index) for index in range(count)], label="cat", images=["i"], **columns)
 
 
-@pytest.mark.parametrize(("absent", "expected"), [("undefined", 1.0), ("zero", 0.5)])
-def test_a_class_without_ground_truth_is_undefined_or_zero(absent: str, expected: float) -> None:
-    truth = squares(1, classes=["cat", "dog"])
-    protocol = replace(VOC, absent_class=absent)  # type: ignore[arg-type]
-    result = score(truth, [0], protocol)
-    assert result.summary["mAP"] == expected
-    assert_array_equal(result.by_class["AP"], [1, 0] if absent == "zero" else [1, np.nan])
-
-
-@pytest.mark.parametrize(
-    ("absent", "expected"), [("undefined", 1.0), ("zero", 1 / 3), ("zero-if-detected", 0.5)]
-)
-def test_a_class_only_in_detections_differs_from_an_absent_class(
-    absent: str, expected: float
-) -> None:
-    """One detected cat; one background dog; no bird at all."""
-    truth = squares(1, classes=["cat", "dog", "bird"])
-    detections = dt_table([square(0), square(1)], [0.9, 0.8], label=["cat", "dog"])
-    for preset in ("voc2012", "coco"):
-        rules = replace(protocol(preset), absent_class=absent, precision_eps=0.0)  # type: ignore[arg-type]
-        result = evaluate(truth, detections, rules)
-        assert next(iter(result.summary.values())) == pytest.approx(expected, abs=1e-15)
-        dog, bird = result.by_class["AP"][1:]
-        assert np.isnan(dog) if absent == "undefined" else dog == 0
-        assert bird == 0 if absent == "zero" else np.isnan(bird)
-
-
 def test_a_detection_below_min_score_has_no_effect() -> None:
     """A false positive of .05 above a true one of .04: with both and with neither."""
     truth = squares(2)
@@ -100,16 +73,6 @@ def test_float32_thresholds_miss_an_iou_of_exactly_0_6() -> None:
     assert single.search_thresholds == (float(np.float32(0.6)),)
     assert evaluate(truth, detections, single).true_positives[0] == 0
     assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
-
-
-@pytest.mark.parametrize(("source", "counted"), [("annotation", 1), ("box", 0)])
-def test_an_area_range_uses_the_annotation_or_the_box(source: str, counted: int) -> None:
-    # A mask of 40 pixels in a box of 100.
-    bands = (AreaRange("all", 0, 1e10), AreaRange("tiny", 0, 50, "t"))
-    protocol = replace(COCO, area_source=source, area_ranges=bands)  # type: ignore[arg-type]
-    result = score(squares(1, area=[40]), [0], protocol)
-    assert result.ground_truths[0] == 1
-    assert np.isnan(result.average_precision[0, 0, 1]) == (counted == 0)
 
 
 def test_a_curve_excludes_ignored_detections_and_those_beyond_max_dets() -> None:
@@ -258,23 +221,6 @@ def test_rounding_equals_that_of_text(values: list[float], decimals: int) -> Non
     expected = [float(f"{value:.{decimals}f}") for value in values]
     rounded = prepare._round_as_text(np.array(values, np.float64), decimals)
     assert [repr(value) for value in rounded.tolist()] == [repr(value) for value in expected]
-
-
-@pytest.mark.parametrize("preset", ["voc2007", "coco"])
-def test_levels_are_summed_as_in_the_reference(preset: str) -> None:
-    # One of four cats, behind two false positives: precision 1/3 up to a recall of 1/4.
-    rules = replace(protocol(preset), precision_eps=0.0)
-    result = score(squares(4), [9, 8, 0], rules)
-    if preset == "voc2007":
-        # voc_eval: ap = ap + p / 11, level by level.
-        levels = [1 / 3] * 3 + [0.0] * 8
-        expected = 0.0
-        for level in levels:
-            expected += level / 11
-        assert expected != np.mean(levels)
-    else:
-        expected = float(np.mean([1 / 3] * 26 + [0.0] * 75))
-    assert result.average_precision[0, 0, 0] == expected
 
 
 def test_a_protocol_filters_and_rounds_once() -> None:

@@ -1,14 +1,12 @@
 """Evaluator: batches give the results of files, and invalid calls are refused by name."""
 
 import copy
-import json
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -852,20 +850,3 @@ def test_torch_is_not_imported() -> None:
     )
     done = finished([sys.executable, "-c", code])
     assert done.stdout == "False\n"
-
-
-@pytest.mark.parametrize("size", [1, 16])
-def test_coco_sample_in_batches_gives_the_metrics_of_pycocotools(
-    real_data: Path, size: int
-) -> None:
-    """pycocotools' values for its sample of 100 images; images in reverse order."""
-    folder = real_data / "coco-val2014-100"
-    records = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
-    evaluator = Evaluator(detap.read_ground_truth(folder / "instances_val2014_100.json"))
-    assert evaluator.ground_truth is not None
-    images = evaluator.ground_truth.images[::-1]
-    for start in range(0, len(images), size):
-        batch = images[start : start + size]
-        evaluator.update_records(batch, [r for r in records if r["image_id"] in batch])
-    expected = json.loads((folder / "expected_bbox.json").read_text())
-    assert evaluator.compute().summary == expected["stats"]
