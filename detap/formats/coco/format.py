@@ -181,8 +181,6 @@ def placeholder_ground_truth(
         results: ResultsFile = source.parsed(_parser(options | {"limits": limits}))
     except InputError:
         return empty_ground_truth((), ())
-    if results.image_ids.names == [None]:  # all records are faulty
-        return empty_ground_truth((), ())
     ids = results.image_ids.names, results.category_ids.names
     return empty_ground_truth(*ids, listed_names(results.categories, "name"))
 

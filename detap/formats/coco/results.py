@@ -93,7 +93,7 @@ class ResultsFile:
         self.fields = (self._fields,)
 
     def read(self, document: Document) -> None:
-        """Read the file, and number its ids; its problems are raised by :meth:`columns`."""
+        """Read the file, and number its ids; :meth:`columns` raises problems of some records."""
         self._limits, self.problems, fields = document.limits, document.problems, self._fields
         self._records = RecordList(document, "", fields, self._result)
         self._records.drain = self._drain
@@ -115,9 +115,9 @@ class ResultsFile:
             count = f"{lists} list{'s' * (lists != 1)}"
             message = f"has {count}, such as one per image, expected one of all detections"
             document.problems.instead(message, SHAPE_OF_RESULTS)
-        fill = bool(self._records.faulty)
-        self.image_ids = Ids(fields, "image_id", fill=fill)
-        self.category_ids = Ids(fields, "category_id", fill=fill)
+        self.image_ids, self.category_ids = Ids(fields, "image_id"), Ids(fields, "category_id")
+        if self.image_ids.names == [None]:  # all records are faulty
+            self.problems.raise_any()
 
     def _read_members(self, document: Document) -> None:
         problems = document.problems
@@ -170,8 +170,6 @@ class ResultsFile:
             lists.finish(counted if alone else None, pairs=pairs, same=same)
         self._quadrilaterals.finish()
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
-        if image.names == [None]:  # all records are faulty
-            problems.raise_any()
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
         self.category_names = listed_names(self.categories, "name")

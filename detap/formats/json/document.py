@@ -391,13 +391,12 @@ def _keys_of(fields: Fields, name: str) -> NDArray[np.int64]:
 class Ids:
     """A column of ids as `rows` of indices of the distinct ids, in order of occurrence.
 
-    If `fill`, rows without an id have that of another row.
+    Rows without an id have that of another row, if one has any.
     """
 
-    def __init__(self, fields: Fields, column: str, *, fill: bool = False) -> None:
+    def __init__(self, fields: Fields, column: str) -> None:
         keys = fields.take(column)
-        if fill and len(keys):
-            keys[keys == MISSING] = keys.max()  # MISSING is the lowest
+        keys[keys == MISSING] = keys.max(initial=MISSING)  # MISSING is the lowest
         keys, self.rows = numbered(keys)
         names = fields.names_of(keys.tolist())
         self.index: dict[Any, int] = {name: i for i, name in enumerate(dict.fromkeys(names))}
