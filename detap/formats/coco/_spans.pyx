@@ -52,7 +52,8 @@ cdef class Outlines:
         Return an odd one, of which the caller reads another span, or -1.
         """
         cdef const int64_t *stops = <const int64_t *><const char *>ends
-        cdef Py_ssize_t row, begin, end, odd = -1, count = len(ends) // 8
+        cdef Py_ssize_t row, begin, end, runs, rings, points, odd = -1, count = len(ends) // 8
+        cdef Row *ended
         cdef Bytes spans = text
         cdef Cursor cursor
         with nogil:
@@ -60,39 +61,25 @@ cdef class Outlines:
                 row = self.rows.count - first
                 begin = stops[row - 1] if row > 0 else 0
                 end = stops[row] if row >= 0 else 0
-                self.begin_row()
+                self.height = self.width = self.is_listed = 0
+                runs, rings, points = self.runs.count, self.rings.count, self.points.count
                 cursor.end = spans + end
                 if end <= begin:
                     self.height = -1
                 elif not self.decode(&cursor, spans + begin):
+                    self.runs.count, self.rings.count, self.points.count = runs, rings, points
                     odd = self.rows.count
                     break
-                if not self.end_row():
+                ended = <Row *>put(&self.rows, sizeof(Row))
+                if ended == NULL:
                     with gil:
                         raise MemoryError
+                ended[0] = Row(self.height, self.width, self.runs.count, self.rings.count)
+                self.listed += self.is_listed
         return odd
-
-    cdef void begin_row(self) noexcept nogil:
-        """Drop the values of a row that was not ended."""
-        cdef Row *last = <Row *>self.rows.at + self.rows.count - 1
-        self.runs.count = last.runs if self.rows.count else 0
-        self.rings.count = last.rings if self.rows.count else 0
-        self.points.count = (
-            (<int64_t *>self.rings.at)[self.rings.count - 1] if self.rings.count else 0
-        )
-        self.height = self.width = self.is_listed = 0
-
-    cdef bint end_row(self) noexcept nogil:
-        cdef Row *row = <Row *>put(&self.rows, sizeof(Row))
-        if row == NULL:
-            return False
-        row[0] = Row(self.height, self.width, self.runs.count, self.rings.count)
-        self.listed += self.is_listed
-        return True
 
     def columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return `Row` (N, 4), runs, ends of lists and their numbers; empty afterwards."""
-        self.begin_row()
         return (
             take(<void **>&self.rows.at, self.rows.count, 4, 8, b"q"),
             take(<void **>&self.runs.at, self.runs.count, 1, 4, b"I"),
