@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 
 from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
-from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
+from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport Buffer, put, put_integer, put_number, take
 from detap.tables._runs cimport SOUND, Runs, decode, put_run
@@ -101,20 +101,13 @@ cdef class Outlines:
         return p[0] == c'{' and self.read_rle(cursor, p)
 
     cdef Bytes read_numbers(self, Cursor *cursor, Bytes p) noexcept nogil:
-        """Read a list of pixels; a digit, as v of keypoints mostly is, needs no number parser."""
+        """Read a list of pixels."""
         cdef double value
         if p[0] != c'[':
             return NULL
         while True:
-            p = skip_space(p + 1)
-            if is_digit(p[0]) and (p[1] == c',' or p[1] == c']'):
-                value = p[0] - 48
-                p += 1
-            else:
-                p = read_number(p, cursor.end, &cursor.failed, &value)
-                if p == NULL or not fabs(value) <= FARTHEST:
-                    return NULL
-            if not put_number(&self.points, value):
+            p = read_number(skip_space(p + 1), cursor.end, &cursor.failed, &value)
+            if p == NULL or not fabs(value) <= FARTHEST or not put_number(&self.points, value):
                 return NULL
             p = skip_space(p)
             if p[0] == c']':

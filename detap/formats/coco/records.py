@@ -174,8 +174,6 @@ def category_ids(key: str, values: Any) -> list[Name]:
     """Return a list of category ids of an image record."""
     if not isinstance(values, list):
         raise FaultError(f"{key} is {short_json(values)}, expected a list of category ids")
-    if all(type(value) is int for value in values):
-        return values
     return [identifier_of({key: value}, key) for value in values]
 
 
