@@ -12,7 +12,7 @@ def is_scanned(content: bytes) -> bool:
     """Return True if the scanner reads a file, and compare it with lxml and ElementTree."""
     targets.voc_xml(content)
     scanned = Annotations(100)
-    read = scanned.read(plain_start(content), 0)
+    read = scanned.read(plain_start(content), 0) is not None
     assert read or len(scanned) == 0
     return read
 

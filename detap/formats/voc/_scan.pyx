@@ -22,12 +22,13 @@ cdef extern from "Python.h":
 cdef enum:
     DEEPEST = 32
     LONGEST_NAME = 1000     # libxml2's own limit is larger
-    ROLES = 13
+    ROLES = 14
 
 
 cdef enum Role:
     # The role of an element, given by its tag and its parent's role.
     IGNORED
+    FILE        # the parent of the root
     ROOT
     OBJECT
     BOX
@@ -45,11 +46,11 @@ cdef enum Role:
 ctypedef const char *Tag
 
 cdef Tag[ROLES] TAGS = [
-    b"", b"annotation", b"object", b"bndbox", b"size", b"name", b"difficult", b"xmin", b"ymin",
+    b"", b"", b"annotation", b"object", b"bndbox", b"size", b"name", b"difficult", b"xmin", b"ymin",
     b"xmax", b"ymax", b"width", b"height",
 ]
 cdef Role[ROLES] PARENTS = [
-    ROOT, IGNORED, ROOT, OBJECT, ROOT, OBJECT, OBJECT, BOX, BOX, BOX, BOX, SIZE, SIZE,
+    FILE, FILE, FILE, ROOT, OBJECT, ROOT, OBJECT, OBJECT, BOX, BOX, BOX, BOX, SIZE, SIZE,
 ]
 cdef int OF_IMAGE = 1 << <int>SIZE | 1 << <int>WIDTH | 1 << <int>HEIGHT
 cdef int REQUIRED = (
@@ -67,7 +68,7 @@ cdef struct Open:
 
 cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
     cdef int role
-    for role in range(OBJECT, ROLES):
+    for role in range(ROOT, ROLES):
         if PARENTS[role] == parent and is_word(tag, length, TAGS[role], strlen(TAGS[role])):
             return <Role>role
     return IGNORED
@@ -132,35 +133,32 @@ cdef class Annotations(RowColumns):
     ----------
     nesting : int
         The limit; more deeply nested files are not regular.
-
-    Attributes
-    ----------
-    width, height : float
-        Of the image of the last file, NaN if unknown.
     """
 
     cdef int deepest
-    cdef readonly double width, height
     cdef Py_ssize_t first   # row of the file
     # The elements of the file and of the current object so far (bits by role), and their values.
     cdef int seen
     cdef int32_t name
     cdef bint difficult
-    cdef double[4] corners
+    cdef double[6] values   # corners of the object; width and height of the image
 
     def __cinit__(self, int nesting):
         self.deepest = min(nesting, DEEPEST)
 
-    def read(self, bytes data, int32_t file) -> bool:
-        """Append the objects of a regular file; return False for others, and append nothing."""
+    def read(self, bytes data, int32_t file) -> tuple[float, float] | None:
+        """Append the objects of a regular file; return its size, NaN if unknown.
+
+        Return None for others, and append nothing.
+        """
         cdef const char *at = data
         self.first = self.rows.count
-        self.width = self.height = NAN
+        self.values[4] = self.values[5] = NAN
         self.seen = 0
         if self.scan(at, at + len(data), file):
-            return True
+            return self.values[4], self.values[5]
         self.cut(self.first)
-        return False
+        return None
 
     cdef bint is_repeated(self, Role role) noexcept nogil:
         """Return True if the file or the current object has had such an element."""
@@ -190,24 +188,18 @@ cdef class Annotations(RowColumns):
             return end - at == 1 and (self.difficult or at[0] == c'0')
         if not scan_number(at, end, &stop, &value) or stop != end:
             return False
-        if role < WIDTH:
-            self.corners[role - XMIN] = value
-            return True
-        if role == WIDTH:
-            self.width = value
-        else:
-            self.height = value
-        return value > 0    # some tools write 0 for unknown
+        self.values[role - XMIN] = value
+        return role < WIDTH or value > 0    # some tools write 0 for an unknown size
 
     cdef bint take_object(self, int32_t file) noexcept nogil:
         """Append a complete object; False if it is unexpected."""
         cdef int i
-        cdef double width = self.corners[2] - self.corners[0]
-        cdef double height = self.corners[3] - self.corners[1]
+        cdef double width = self.values[2] - self.values[0]
+        cdef double height = self.values[3] - self.values[1]
         if self.seen & REQUIRED != REQUIRED or not isfinite(width * height):
             return False
         for i in range(4):
-            if not put_number(&self.numbers, self.corners[i]):
+            if not put_number(&self.numbers, self.values[i]):
                 return False
         return self.end_row(
             file, <int32_t>(self.rows.count - self.first + 1), self.name, self.difficult
@@ -215,70 +207,61 @@ cdef class Annotations(RowColumns):
 
     cdef bint scan(self, const char *at, const char *end, int32_t file) noexcept nogil:
         """Append the objects of one file and set the image's size; False to fall back."""
-        cdef Open[DEEPEST] stack
+        cdef Open[DEEPEST + 1] stack
         cdef int depth = 0
-        cdef Role role
+        cdef Role role, parent
         cdef const char *tag
         cdef const char *text = NULL
         cdef size_t length
+        cdef bint closes
+        stack[0] = Open(NULL, 0, FILE)
         at = _skip_blanks(at, end)
         while True:
             # Now `at` is at a "<", or at what should be one.
             if end - at < 2 or at[0] != c'<':
                 return False
-            at += 1
-            if at[0] == c'/':
-                if depth == 0:
+            closes = at[1] == c'/'
+            tag = at + 1 + closes
+            at = _skip_name(tag, end)
+            if at == NULL:
+                return False
+            length = at - tag
+            at = _skip_blanks(at, end)
+            if closes:
+                role = stack[depth].role
+                if not is_word(tag, length, stack[depth].tag, stack[depth].length):
+                    return False
+                if role >= NAME and not self.take_text(role, text, tag - 2):
                     return False
                 depth -= 1
-                role, length, tag = stack[depth].role, stack[depth].length, at + 1
-                if <size_t>(end - tag) <= length or memcmp(tag, stack[depth].tag, length) != 0:
-                    return False
-                if role >= NAME and not self.take_text(role, text, at - 1):
-                    return False
-                at = _skip_blanks(tag + length, end)
-                if at == end or at[0] != c'>':
-                    return False
-                at += 1
             else:
-                tag = at
-                at = _skip_name(at, end)
-                if at == NULL or depth == self.deepest:
-                    return False
-                length = at - tag
-                if depth == 0:
-                    role = ROOT
-                    if not is_word(tag, length, b"annotation", 10):
-                        return False
-                else:
-                    role = _role(stack[depth - 1].role, tag, length)
-                    if stack[depth - 1].role >= NAME or (
-                        role != OBJECT and length == 6 and PyOS_strnicmp(tag, b"object", 6) == 0
-                    ):
-                        return False
-                at = _skip_blanks(at, end)
-                if at == end:
+                parent = stack[depth].role
+                role = _role(parent, tag, length)
+                if depth == self.deepest or parent >= NAME or (parent == FILE and role != ROOT):
                     return False
                 if role == OBJECT:
                     self.seen &= OF_IMAGE
                     self.difficult = False
+                elif length == 6 and PyOS_strnicmp(tag, b"object", 6) == 0:
+                    return False
                 elif (role == BOX or role == SIZE) and self.is_repeated(role):
                     return False
-                if at[0] == c'>':
-                    stack[depth] = Open(tag, length, role)
+                if at < end and at[0] == c'>':
                     depth += 1
+                    stack[depth] = Open(tag, length, role)
                     text = at + 1
                     at = _skip_text(text, end)
                     if at == NULL:
                         return False
                     continue
                 # An empty element: required elements may not be empty.
-                if end - at < 2 or at[0] != c'/' or at[1] != c'>' or role >= NAME or depth == 0:
+                if at == end or at[0] != c'/' or role >= NAME or role == ROOT:
                     return False
-                at += 2
+                at += 1
             # An element has ended.
-            if role == OBJECT and not self.take_object(file):
+            if at == end or at[0] != c'>' or (role == OBJECT and not self.take_object(file)):
                 return False
+            at += 1
             if depth == 0:
                 return _skip_blanks(at, end) == end
             at = _skip_text(at, end)

@@ -61,8 +61,9 @@ def _read_annotations(reader: FolderReader, attributes: Attributes) -> dict[str,
     all_nested = all_empty = 0
     problems, limits = reader.problems, reader.limits
     for number, path, data in contents(reader.folder, reader.members, problems, limits):
-        if not attributes.names and scanned.read(plain_start(data), number):
-            sizes[number] = scanned.width, scanned.height
+        size = None if attributes.names else scanned.read(plain_start(data), number)
+        if size is not None:
+            sizes[number] = size
         else:
             from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
 
