@@ -53,21 +53,3 @@ cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexc
         failed[0] = start
         return NULL
     return stop
-
-
-def parse(bytes text not None) -> float | None:
-    """Return the number in `text`, possibly infinite, or None if it is not a number."""
-    cdef Bytes start = text, stop
-    cdef double value
-    cdef bint valid = read_decimal(start, start + len(text), &stop, &value, False)
-    return value if valid and stop == start + len(text) else None
-
-
-def parse_json(bytes text not None) -> float | None:
-    """Return the JSON number in `text`, or None if it is not a finite number."""
-    cdef Bytes failed, stop
-    cdef double value
-    padded = text + b"," + bytes(16)
-    cdef Bytes start = padded
-    stop = read_number(start, start + len(text) + 1, &failed, &value)
-    return value if stop != NULL and stop == start + len(text) else None
