@@ -40,6 +40,7 @@ class Items(Document):
 
     box_format = "xywh"
     expected = 'expected {"categories": {"label": {"labels": [...]}}, "items": [...]}'
+    noted = (Note("tags-skipped", "annotations without a box skipped: {}", severity="info"),)
 
     _labels_by_id: list[str]
 
@@ -78,7 +79,8 @@ class Items(Document):
         """Return the object of an annotation; None if it has no box."""
         kind = record.get("type")
         if kind in ("label", "caption"):
-            self.counts[kind] += 1
+            self.counts["tags-skipped"] += 1
+            self.kinds[kind] = None
             return None
         number = record.get("label_id")
         if type(number) is not int or not 0 <= number < len(self._labels_by_id):
@@ -98,13 +100,6 @@ class Items(Document):
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
         points = [*zip(flat[::2], flat[1::2], strict=True)]
         return Item(self._labels_by_id[number], points, attributes)
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the file."""
-        count = self.counts.total()
-        kinds = " and ".join(sorted(self.counts))
-        message = f"annotations without a box skipped: {kinds}"
-        return (Note("tags-skipped", message, count, severity="info"),)
 
 
 class Datumaro(DocumentFormat):

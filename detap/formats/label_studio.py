@@ -7,14 +7,13 @@ label-studio-sdk 2.1, ``converter``.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note
 from detap.formats.content import (
     Content,
     check_words,
@@ -92,17 +91,7 @@ class Tasks(Document):
     def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.model_version = model_version  # of the predictions that are read
-        self._models: dict[str, None] = {}
-        self._predictions = 0
-        self._other: dict[str, None] = {}
-
-    def read(self, *, check: bool = True) -> Self:
-        """Read the file; raise InputError if the model is not clear."""
-        super().read(check=check)
-        if check and self.model_version is None and len(self._models) > 1:
-            message = f"predictions of several models: {join_names(self._models)}"
-            raise InputError(Problem(self.path, "", message, "choose one with --model-version"))
-        return self
+        self._models: dict[str, None] = {}  # of all predictions
 
     def parse(self, data: bytes) -> Any:
         """Return the content of a file; raise FaultError for CSV."""
@@ -126,8 +115,11 @@ class Tasks(Document):
         for number, task in tasks:
             if not self._is_skipped(task, known):
                 yield f"[{number}]", task
-        if self.scored and not self._predictions and not self.problems.count:
+        if self.scored and not self._models and not self.problems.count:
             raise FaultError("has no predictions", "import predictions, and export them with tasks")
+        if self.model_version is None and len(self._models) > 1:
+            message = f"predictions of several models: {join_names(self._models)}"
+            raise FaultError(message, "choose one with --model-version")
 
     def _newest_records(self, content: list[Any]) -> Iterator[tuple[int, Any]]:
         """Return the newest record of each task of JSON-MIN, which has one per annotation."""
@@ -204,7 +196,6 @@ class Tasks(Document):
 
     def _of_model(self, records: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Return the prediction of the model; none if there are several models."""
-        self._predictions += len(records)
         models = [str(record.get("model_version") or "") for _, record in records]
         self._models |= dict.fromkeys(models)
         chosen = [n for n, model in enumerate(models) if self.model_version in (None, model)]
@@ -224,7 +215,7 @@ class Tasks(Document):
                     yield location, result
             else:
                 self.counts["results-skipped"] += 1
-                self._other.setdefault(str(kind))
+                self.kinds[str(kind)] = None
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a result."""
@@ -260,11 +251,6 @@ class Tasks(Document):
             return rotated_ellipse(x, y, 2 * across, 2 * down, rotation)
         measures = x, y, across, down
         return self.rotated([*measures], measures, rotation, about=0)
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the tasks."""
-        others = join_names(self._other)
-        return tuple(replace(n, message=n.message.format(others)) for n in super().notes())
 
 
 class LabelStudio(DocumentFormat):

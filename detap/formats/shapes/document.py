@@ -67,7 +67,7 @@ from detap.io.problems import FaultError, Problems
 from detap.io.stream import refuse
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Detections, Floats, GroundTruth, Name, encode_boxes
-from detap.text_input import quote
+from detap.text_input import join_names, quote
 
 SCORES = ("score", "confidence")
 Box = list[Any]
@@ -113,7 +113,7 @@ class Document(RowReader):
     score_names: tuple[str, ...] = SCORES
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
     sizes_of_detections = False  # True if detections use a table of image sizes
-    noted: tuple[Note, ...] = ()  # with the number that `counts` has of their codes
+    noted: tuple[Note, ...] = ()  # {} stands for `kinds`; `counts` has numbers of their codes
 
     def __init__(
         self,
@@ -155,6 +155,7 @@ class Document(RowReader):
         self.name = ""  # of the file that is read, in its folder
         self.skipped: list[str] = []
         self.counts: Counter[str] = Counter()  # of notes, by code
+        self.kinds: dict[str, None] = {}  # of what is skipped, for notes
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[SourceFile] = []
         self._angles = 0  # beyond a turn
@@ -197,7 +198,11 @@ class Document(RowReader):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
-        return tuple(replace(note, count=self.counts[note.code]) for note in self.noted)
+        kinds = join_names(self.kinds)
+        return tuple(
+            replace(note, message=note.message.format(kinds), count=self.counts[note.code])
+            for note in self.noted
+        )
 
     # --- reading
 
