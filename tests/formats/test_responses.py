@@ -666,9 +666,7 @@ def test_answers_are_converted_to_results_of_coco(command: Run, tmp_path: Path) 
 
 def test_answers_are_no_ground_truth(tmp_path: Path, command: Run) -> None:
     path = write(tmp_path / "answers.jsonl", jsonl(*LINES))
-    with pytest.raises(
-        InputError, match="has answers of a model, not ground truth; give it as det"
-    ):
+    with pytest.raises(InputError, match="holds answers of a model; give it as det"):
         detap.read_ground_truth(path)
     inputs = ["eval", write(tmp_path / "gt.json", TRUTH), path, "--dialect", "qwen3-vl"]
     refused = command(*inputs, "--format", "responses").err

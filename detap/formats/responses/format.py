@@ -1,29 +1,25 @@
 """Answers of vision-language models: JSON Lines of an image and the text of a model."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from detap.errors import Note
-from detap.formats.base import Format
+from detap.errors import Note, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.image_sizes import sizes_of
 from detap.formats.options import DIALECT_OPTIONS
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer, collapse
 from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
-from detap.formats.shapes.document import AS_DETECTIONS, Image, Item, LinesDocument
+from detap.formats.shapes.document import Image, Item, LinesDocument, ModelFormat
 from detap.formats.shapes.values import object_of, required, side_of
 from detap.formats.stem_matching import ImageNames
 from detap.io.json_text import short_json
-from detap.io.paths import Path
 from detap.io.problems import FaultError
-from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, Name, ResponseCounts
 from detap.tables.notes import SAME_IMAGES, extra_images_note, extra_images_problem
 from detap.text_input import nearest, quote
@@ -58,6 +54,7 @@ class Answers(LinesDocument):
     """The answers of a file, with the options of a dialect; an image may have several."""
 
     expected = _SHAPE
+    content = "answers"
     score_names = ("score",)
     in_file_order = True
     sizes_of_detections = True
@@ -66,10 +63,12 @@ class Answers(LinesDocument):
     def __init__(
         self,
         *arguments: Any,
-        truth: GroundTruth,
+        truth: GroundTruth | None = None,
         missing_responses: str | None = None,  # an error unless "empty"
         **options: Any,
     ) -> None:
+        if truth is None:
+            raise UsageError("answers of models require --gt")
         self.missing_responses = missing_responses
         of_dialect = {one.name: options.pop(one.name, None) for one in DIALECT_OPTIONS}
         name = of_dialect.pop("dialect")
@@ -95,6 +94,7 @@ class Answers(LinesDocument):
         for location, record in content:
             with self.problems.collected(location):
                 self.lines.append(self._line(location, record))
+                self.counts.update(self.lines[-1].answer.all_notes())
         if not self.lines and not self.problems.count:
             raise FaultError("has no answers", _SHAPE)
         if not self.problems.count:
@@ -198,18 +198,14 @@ class Answers(LinesDocument):
             images_without_response=self._absent(),
             failed=list(dict.fromkeys(failed)),
             bad_boxes=sum(len(line.answer.bad) for line in self.lines),
-            notes=self._counts(),
+            notes=dict(self.counts),
         )
         return replace(super().detections(truth), responses=responses)
-
-    def _counts(self) -> dict[str, int]:
-        """Return the number of answers by the code of a note."""
-        return dict(Counter(code for line in self.lines for code in line.answer.all_notes()))
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes on the answers."""
         repeated = sum(len(lines) > 1 for lines in self.by_image.values())
-        counts = self._counts() | {"responses-per-image": repeated}
+        counts = {**self.counts, "responses-per-image": repeated}
         notes = (replace(note, count=counts.get(note.code, 0), severity="info") for note in _NOTES)
         failed = [line for line in self.lines if line.answer.failed]
         bad = [f"{line.image}: {text}" for line in self.lines for text in line.answer.bad]
@@ -231,9 +227,10 @@ class Answers(LinesDocument):
         )
 
 
-class Responses(Format):
+class Responses(ModelFormat):
     """The text of a model for each image; it has boxes in the dialect of the model."""
 
+    document = Answers
     same_names = True
     coordinates = "see --dialect"
     boxes = ()
@@ -245,11 +242,3 @@ class Responses(Format):
             {f"{record}image", f"{record}response"} <= paths and f"{record}objects" not in paths
             for record in (".", "[].")
         )
-
-    def read_truth_file(self, path: Path, **_: object) -> NoReturn:
-        """Refuse answers as ground truth."""
-        refuse(os.fspath(path), "has answers of a model, not ground truth", AS_DETECTIONS)
-
-    def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
-        """Read the boxes of answers, which have no scores."""
-        return Answers(path, scored=True, truth=truth, **options).read().detections(truth)
