@@ -5,7 +5,7 @@ or recolors the screen, a bidirectional one reorders the line, a zero-width one 
 the same. All of these are shown as escapes, such as ``\x1b`` or ``\u202e``.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from itertools import chain
 from unicodedata import category, east_asian_width
 
@@ -19,8 +19,6 @@ _INVISIBLE = frozenset(
     )
 )
 _BREAKS = " _-/.,:"
-_OF_DETAP = frozenset("\N{EN DASH}\N{HORIZONTAL ELLIPSIS}\N{BOX DRAWINGS LIGHT HORIZONTAL}")
-"""Characters of detap's own texts, one column wide; they need no Unicode tables."""
 
 
 def escape(name: object) -> str:
@@ -61,20 +59,15 @@ def _escape(character: str) -> str:
 
 def width(text: str) -> int:
     """Return the number of terminal columns of printable text."""
-    if text.isascii() or text in _OF_DETAP:
+    if text.isascii():
         return len(text)
-    chars = [char for char in text if not (char.isascii() or char in _OF_DETAP)]
-    if not chars:
-        return len(text)
-    spacing = [char for char in chars if category(char) not in ("Mn", "Me")]
-    wide = sum(east_asian_width(char) in "WF" for char in spacing)
-    return len(text) - (len(chars) - len(spacing)) + wide
+    spacing = [char for char in text if category(char) not in ("Mn", "Me")]
+    return len(spacing) + sum(east_asian_width(char) in "WF" for char in spacing)
 
 
-def widest(texts: Collection[str]) -> int:
+def widest(texts: Iterable[str]) -> int:
     """Return the width of the widest text; 0 if there is none."""
-    measure = len if all(map(str.isascii, texts)) else width
-    return max(map(measure, texts), default=0)
+    return max(map(width, texts), default=0)
 
 
 def fold(text: str, limit: int) -> list[str]:

@@ -1,10 +1,8 @@
-import unicodedata
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.escaping import _OF_DETAP, escape, escape_lines, fold, widest, width
+from detap.escaping import escape, escape_lines, fold, widest, width
 
 
 @pytest.mark.parametrize(
@@ -52,16 +50,10 @@ def test_line_breaks_are_kept() -> None:
 
 @pytest.mark.parametrize(
     ("text", "columns"),
-    [("", 0), ("cat", 3), ("猫", 2), ("\uff43\uff41\uff54", 6), ("e\u0301", 1), ("é", 1)],
+    [("", 0), ("cat", 3), ("猫", 2), ("\uff43\uff41\uff54", 6), ("e\u0301", 1), ("é\u2013…─", 4)],
 )
 def test_width_equals_that_on_a_terminal(text: str, columns: int) -> None:
     assert width(text) == columns
-
-
-def test_symbols_of_our_own_texts_take_one_column() -> None:
-    for mark in _OF_DETAP:
-        assert unicodedata.category(mark) not in ("Mn", "Me")
-        assert unicodedata.east_asian_width(mark) not in "WF"
 
 
 @pytest.mark.parametrize(
