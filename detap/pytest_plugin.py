@@ -3,8 +3,9 @@
 pytest imports this module at every start, so it imports detap only when the fixture is used.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -41,21 +42,16 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """List the assertions, if the setting is on."""
-    outcomes = dict(_outcomes(terminalreporter)) if config.getini(_INI) else {}
-    if not outcomes:
+    outcomes = {}
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        properties = getattr(report, "user_properties", ())
+        values = [str(value) for name, value in properties if name == _PROPERTY]
+        if values:
+            outcomes[report.nodeid] = values  # the last report of a test has all of them
+    if not outcomes or not config.getini(_INI):
         return
     terminalreporter.section("detap")
     for test, lines in outcomes.items():
         for outcome in lines:
             failed = outcome.startswith(_FAILED)
             terminalreporter.write_line(f"{outcome}  {test}", red=failed, green=not failed)
-
-
-def _outcomes(terminalreporter: pytest.TerminalReporter) -> Iterator[tuple[str, list[str]]]:
-    """Yield each test with its outcomes; the last report of a test has all of them."""
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            properties = getattr(report, "user_properties", ())
-            outcomes = [str(value) for name, value in properties if name == _PROPERTY]
-            if outcomes:
-                yield report.nodeid, outcomes
