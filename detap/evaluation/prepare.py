@@ -173,8 +173,7 @@ class PreparedTables:
         """Detections dropped for lack of area, (N,)."""
         if self.protocol.zero_area == "count":
             return np.zeros(len(self.detections), np.bool_)
-        areas = self.shapes.areas()[0]
-        return ~(self.shapes.range_areas(areas) > 0)
+        return ~(self.shapes.range_areas > 0)
 
     @cached_property
     def not_scored(self) -> Flags:
@@ -201,10 +200,8 @@ class PreparedTables:
     @cached_property
     def _boxes(self) -> tuple[Boxes, Boxes]:
         truth, detections = self.ground_truth, self.detections
-        detection_area, truth_area = self.shapes.areas()
-        range_area = self.shapes.in_range_unit(
-            self.shapes.range_areas(detection_area), detections.image
-        )
+        detection_area, truth_area = self.shapes.areas
+        range_area = self.shapes.in_range_unit(self.shapes.range_areas, detections.image)
         if self.not_exhaustive.any():
             # NaN is outside all ranges, so that unmatched detections are ignored.
             range_area = np.where(self.not_exhaustive, np.nan, range_area)

@@ -36,8 +36,9 @@ class Shapes:
         self.ground_truth, self.detections = ground_truth, detections
         self.protocol, self.threads = protocol, threads
 
+    @cached_property
     def areas(self) -> tuple[Floats, Floats]:
-        """Return the areas of the N detections and G ground truths, in square pixels."""
+        """The areas of the N detections and G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
         detections, ground_truths = (
             pixel_areas(table.corners) if self.protocol.inclusive_pixels else table.box_area
@@ -45,12 +46,13 @@ class Shapes:
         )
         return detections, ground_truths
 
-    def range_areas(self, areas: Floats) -> Floats:
-        """Return the areas (N,) that decide the area ranges of unmatched detections."""
+    @property
+    def range_areas(self) -> Floats:
+        """The areas (N,) that decide the area ranges of unmatched detections."""
         if self.protocol.detection_area == self.own_area:
             return self.own_areas
         area = self.detections.area
-        return areas if area is None or self.protocol.inclusive_pixels else area
+        return self.areas[0] if area is None or self.protocol.inclusive_pixels else area
 
     @cached_property
     def own_areas(self) -> Floats:
@@ -61,7 +63,7 @@ class Shapes:
         """Return the areas (G,) of ground truths for area ranges and OKS, in square pixels."""
         if self.protocol.area_source == "annotation":
             return self.ground_truth.area
-        areas = self.areas()[1]
+        areas = self.areas[1]
         return areas if self.protocol.area_source == "box" else BOX_FRACTION * areas
 
     def in_range_unit(self, areas: Floats, image: Integers) -> Floats:
@@ -96,7 +98,7 @@ class Shapes:
         if self.own_area and of_box and len(ranges) > 1:
             of_boxes, of_shapes = (
                 inside_ranges(self.in_range_unit(areas, self.detections.image), ranges)
-                for areas in (self.range_areas(self.areas()[0]), self.own_areas)
+                for areas in (self.range_areas, self.own_areas)
             )
             count = int(np.count_nonzero((of_boxes != of_shapes).any(axis=0)))
             message = (

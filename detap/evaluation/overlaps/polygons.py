@@ -1,5 +1,7 @@
 """Quadrilaterals, such as rotated boxes."""
 
+from functools import cached_property
+
 from detap.core.arrays import Boxes, Pairs
 from detap.core.polygons import box_polygons, polygon_areas, polygon_pairs
 from detap.errors import UsageError
@@ -39,8 +41,9 @@ class PolygonShapes(Shapes):
         )
         return detections, ground_truths
 
+    @cached_property
     def areas(self) -> tuple[Floats, Floats]:
-        """Return the polygon areas, see :meth:`Shapes.areas`."""
+        """The polygon areas, see :attr:`Shapes.areas`."""
         detections, ground_truths = map(polygon_areas, self._polygons())
         return detections, ground_truths
 
