@@ -276,23 +276,6 @@ def test_shards_are_checked_together(
     assert "pass --dt-boxes xyxy" in command("eval", *gt, *wrong, *engine).refused()
 
 
-def test_evaluators_are_checked_when_merged(files: dict[str, Path]) -> None:
-    truth = detap.read_ground_truth(files["gt"])
-    detections = detap.read_detections(files["dt misread"], truth)
-    evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy")
-    blobs = []
-    for rows in (detections.image < 50, detections.image >= 50):
-        part = detections.select(rows)
-        evaluator.reset()
-        for image in np.unique(part.image).tolist():
-            own = part.select(part.image == image)
-            labels = [part.class_ids[k] for k in own.label.tolist()]
-            evaluator.update([truth.images[image]], [own.corners], [own.score], [labels])
-        blobs.append(evaluator.to_bytes())
-    with pytest.raises(InputError, match=r"look like \[x1, y1, x2, y2\]"):
-        evaluator.merge(blobs).compute()
-
-
 def test_few_boxes_are_not_checked() -> None:
     """Nine detections that would overlap their objects as xyxy are too few."""
 

@@ -7,7 +7,6 @@ and all that there is in a shard of its own.
 
 import copy
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,22 +145,6 @@ def test_negative_sizes_of_a_tiny_ground_truth_are_checked_with_the_others(
     errors = capsys.readouterr().err.split("Error: ")[1:]
     assert ["negative width" in error for error in errors] == [True] * 5
     assert set(written.statuses("--as-is").values()) == {0}
-
-
-def test_shards_read_in_python_are_checked_together(written: Written) -> None:
-    for fault, (wrong, message) in FAULTS.items():
-        for images in ([1], range(1, IMAGES + 1)):
-            written.write(objects(), made_wrong(results(), wrong, images))
-            truth = detap.read_ground_truth(written.path("gt-whole"))
-            paths = [written.path("dt-tiny"), written.path("dt-rest")]
-            if len(images) == 1:
-                assert (
-                    len(detap.read_detections(paths, truth))
-                    == 58 + 2 - ({"shifted": 1, "unknown": 2, "turned": 0}[fault])
-                )
-            else:
-                with pytest.raises(InputError, match=re.escape(message)):
-                    detap.read_detections(paths, truth)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -85,10 +85,6 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         "11\N{EN DASH}13; ground truth: 1\N{EN DASH}3); "
         "use the ground truth's category ids, or pass as_is=True (--as-is)",
     ),
-    "score null": (
-        [{**record, "score": None if k < 2 else 0.5} for k, record in enumerate(RESULTS)],
-        "[0]: score is missing; 2 of 3 records have none: give all records a score, or none",
-    ),
     "a semicolon between two parts": (
         text({"annotations": RESULTS, "info": {}}, '], "info"', ']; "info"'),
         'invalid JSON at "; ',
@@ -108,17 +104,12 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("document", "expected"), ERRORS.values(), ids=ERRORS)
-def test_invalid_ground_truth_is_refused(files: Files, document: Any, expected: str) -> None:
-    error = files.truth_error(document)
-    assert str(error).startswith(f"{files.truth_path}: ")
-    assert expected in str(error)
-
-
-@pytest.mark.parametrize(("document", "expected"), RESULT_ERRORS.values(), ids=RESULT_ERRORS)
-def test_invalid_results_are_refused(files: Files, document: Any, expected: str) -> None:
-    error = files.results_error(document)
-    assert str(error).startswith(f"{files.results_path}: ")
+@pytest.mark.parametrize("name", [*ERRORS, *RESULT_ERRORS])
+def test_invalid_files_are_refused(files: Files, name: str) -> None:
+    document, expected = (ERRORS | RESULT_ERRORS)[name]
+    of_truth = name in ERRORS
+    error = files.truth_error(document) if of_truth else files.results_error(document)
+    assert str(error).startswith(f"{files.truth_path if of_truth else files.results_path}: ")
     assert expected in str(error)
 
 

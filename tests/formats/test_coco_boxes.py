@@ -124,9 +124,3 @@ def test_an_area_of_a_negative_size_is_scored_as_by_pycocotools(tmp_path: Path, 
     summary = json.loads(ended.out)["summary"]
     for name, value in expected.items():
         assert summary[name] == (None if value == -1 else pytest.approx(value, abs=1e-12)), name
-
-
-def test_another_negative_area_is_an_error(tmp_path: Path) -> None:
-    record = annotation(1, [10, 10, 5, 5], area=-25)
-    with pytest.raises(InputError, match=r"area is -25, expected a number >= 0"):
-        read_ground_truth(write(tmp_path / "gt.json", document(record)))

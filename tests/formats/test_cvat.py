@@ -255,12 +255,6 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WHOLE)
-def test_bad_files(tmp_path: Path, case: str) -> None:
-    text, expected = WHOLE[case]
-    assert refused(written(tmp_path, text)) == [expected]
-
-
 SHAPES = {
     "no label": (BOX.replace('label="dog"', ""), "has no label; write the name of its class"),
     "no corner": (
@@ -304,10 +298,16 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("case", SHAPES)
-def test_bad_shapes(tmp_path: Path, case: str) -> None:
-    text, expected = SHAPES[case]
-    assert refused(written(tmp_path, document(image(text)))) == [f"line 5: {expected}"]
+BAD = WHOLE | {
+    name: (document(image(text)), f"line 5: {expected}")
+    for name, (text, expected) in SHAPES.items()
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files(tmp_path: Path, case: str) -> None:
+    text, expected = BAD[case]
+    assert refused(written(tmp_path, text)) == [expected]
 
 
 def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_bad_names_of_classes(tmp_path: Path, case: str) -> None:
 
 
 def test_decimal_commas_of_every_number(tmp_path: Path) -> None:
-    path = written(tmp_path, PLAIN, 'a,dog,"0,25","0,5","0,125","0,375"', 'a,dog,0,1,0,"0,5"')
+    path = written(tmp_path, PLAIN, 'a.b,dog,"0,25","0,5","0,125","0,375"', 'a,dog,0,1,0,"0,5"')
     truth = read_ground_truth(path)
     assert truth.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 0.5]]
     assert {n.code: n.count for n in truth.notes if n.code[0] == "d"} == {"decimal-commas": 2}
@@ -449,7 +449,7 @@ SIX = [-2, -3, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("columns", "line", "regular"),
+    ("columns", "line"),
     [
         (SIX, b"a,b,0,1,0.5,0\n", True), (SIX, b"a,b,0,1,0.5,0\r\n", True),
         (SIX, b"a,b,0,1,0.5,0", True), (SIX, b"a,b,0,1,0.5,0\r\r\n", False),

@@ -134,16 +134,6 @@ def test_a_nesting_above_100_is_malformed() -> None:
     assert (len(deep.boxes), deep.all_notes()) == (1, ["malformed"])
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 10**6, "[{" * 500_000, "[{}" * 333_333, " [" * 10**5, '[{"a":' * 30000]
-)
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_megabyte_of_brackets_in_under_a_second(name: str, text: str) -> None:
-    begin = time.process_time()
-    assert DIALECTS[name].read(text, "cat").failed
-    assert time.process_time() - begin < 1
-
-
 # Brackets that begin no value, values that are read twice, strings that begin in others.
 @pytest.mark.parametrize(
     "part", ["{", "x[", "[1", "[[1],", "[{}", '["', '["\\"', "['\"", '{"a":[1,']
@@ -170,12 +160,18 @@ TAGS = (
 )
 
 
-@pytest.mark.parametrize("tag", TAGS)
-@pytest.mark.parametrize("name", [name for name in DIALECTS if "json" not in name])
-def test_repeated_tags_take_linear_time(name: str, tag: str) -> None:
+BRACKETS = ("[" * 10**6, "[{" * 500_000, "[{}" * 333_333, " [" * 10**5, '[{"a":' * 30000)
+
+
+@pytest.mark.parametrize(
+    "text", [*BRACKETS, *(tag * 20_000 for tag in TAGS)], ids=lambda text: text[:20]
+)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_much_repeated_text_is_read_in_under_a_second(name: str, text: str) -> None:
     begin = time.process_time()
-    DIALECTS[name].read(tag * 20_000, "cat")
+    answer = DIALECTS[name].read(text, "cat")
     assert time.process_time() - begin < 1
+    assert answer.failed or text not in BRACKETS
 
 
 def tokens(name: str, text: str, label: str = "") -> tuple[list[tuple[str, Any]], int, list[str]]:

@@ -395,24 +395,22 @@ def predicted(labels: str) -> str:
     return POSED if labels == POSE else f"{labels} .9"
 
 
-@pytest.mark.parametrize(
-    ("first", "line"), [(first, line) for first, lines in LABELED.items() for line in lines]
-)
-def test_a_label_of_a_task(first: str, line: str, tmp_path: Path, command: Run) -> None:
-    yaml, options = GIVEN[first]
-    done = run(tmp_path, command, f"{first}\n{line}", predicted(first), yaml, *options)
-    check(done, f"labels/a.txt: {LABELED[first][line]}")
+ROWS = [
+    (side, first, line, message)
+    for side, given in (("labels", LABELED), ("run", PREDICTED))
+    for first, lines in given.items()
+    for line, message in lines.items()
+]
 
 
-@pytest.mark.parametrize(
-    ("first", "line"),
-    [(first, line) for first, lines in PREDICTED.items() for line in lines],
-)
-def test_a_prediction_of_a_task(first: str, line: str, tmp_path: Path, command: Run) -> None:
+@pytest.mark.parametrize("case", ROWS)
+def test_a_row_of_a_task(case: tuple[str, str, str, str], tmp_path: Path, command: Run) -> None:
+    side, first, line, message = case
     yaml, options = GIVEN[first]
-    done = run(tmp_path, command, first, f"{predicted(first)}\n{line}", yaml, *options)
-    message = PREDICTED[first][line]
-    check(done, message if message.startswith("is the") else f"run/a.txt: {message}")
+    rows = {"labels": first, "run": predicted(first)}
+    rows[side] += f"\n{line}"
+    done = run(tmp_path, command, rows["labels"], rows["run"], yaml, *options)
+    check(done, message if message.startswith("is the") else f"{side}/a.txt: {message}")
 
 
 RECORD = {"image_id": "a", "category_id": 1, "score": 0.9}

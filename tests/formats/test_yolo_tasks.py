@@ -188,17 +188,11 @@ def test_polygons_of_four_corners(rows: str, tmp_path: Path) -> None:
         score(data, protocol, task="segment")
 
 
-def test_areas_are_those_of_quadrilaterals(tmp_path: Path) -> None:
-    data = data_set(tmp_path, f"{DIAMOND}\n{TURNED}", f"{DIAMOND} .9")
-    truth = detap.read_ground_truth(data)
-    assert truth.area.tolist() == pytest.approx([1800, 800])
-    assert truth.corners.tolist() == [[20, 20, 80, 80], [30, 30, 70, 70]]
-
-
-def test_equal_bounds_are_not_repeated_rows(tmp_path: Path) -> None:
-    rows = f"{SQUARE}\n{DIAMOND}\n{DIAMOND}"
+def test_areas_and_repeated_rows_are_those_of_quadrilaterals(tmp_path: Path) -> None:
+    rows = f"{SQUARE}\n{DIAMOND}\n{DIAMOND}\n{TURNED}"
     truth = detap.read_ground_truth(data_set(tmp_path, rows, f"{DIAMOND} .9"))
-    assert len(truth) == 2
+    assert truth.area.tolist() == pytest.approx([3600, 1800, 800])
+    assert truth.corners.tolist() == [[20, 20, 80, 80], [20, 20, 80, 80], [30, 30, 70, 70]]
     assert codes(truth)["repeated-rows"] == 1
 
 
