@@ -17,6 +17,7 @@ from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.formats.helpers import codes
+from tests.formats.text_files import written as write_texts
 
 NFC, NFD = (normalize(form, "é") for form in ("NFC", "NFD"))
 UNICODE, EXPORTED = "names-in-unicode-form", "exported-names-matched"
@@ -33,11 +34,7 @@ def coco_truth(folder: Path, files: Sequence[str], label: str = "dog") -> detap.
 
 
 def text_folder(folder: Path, rows: dict[str, str]) -> Path:
-    for name, text in rows.items():
-        path = folder / "dt" / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n", "utf-8")
-    return folder / "dt"
+    return write_texts(folder / "dt", {f"{name}.txt": text for name, text in rows.items()})
 
 
 def read(path: Path, truth: detap.GroundTruth) -> detap.Detections:
@@ -296,16 +293,6 @@ def truth_file(folder: Path, names: list[str]) -> Path:
     path = folder / "instances.json"
     path.write_text(json.dumps(document))
     return path
-
-
-def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
-    gt = truth_file(tmp_path, ["val/a.jpg", "val/b.v2.PNG", "c"])
-    # a is matched, b is displaced, c has none: one of three by the first of two, AP 1/3.
-    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10", "b.v2": "cat .8 50 50 60 60"})
-    call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-inclusive-pixels")
-    record = detap("eval", *call, "--output-format", "json").report()
-    assert record["summary"]["mAP"] == pytest.approx(1 / 3, abs=1e-15)
-    assert {entry["name"] for entry in record["classes"]} == {"cat", "dog"}
 
 
 def test_metrics_and_names_are_reported(tmp_path: Path) -> None:

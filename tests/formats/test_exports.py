@@ -14,6 +14,7 @@ from detap.formats.detection import detect_format
 from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.formats.exports import write
+from tests.formats.text_files import written
 from tests.formats.voc_files import item, xml
 
 VAL, TRAIN, LABEL_STUDIO, ALL = "val", "train", "label studio", "all"
@@ -227,18 +228,13 @@ def roboflow_name(stem: str, number: int = 0) -> str:
 
 
 def text_detections(folder: Path, *images: str) -> Path:
-    folder.mkdir()
-    for image in images:
-        (folder / f"{image}.txt").write_text("dog 0.9 1 2 11 22\n")
-    return folder
+    return written(folder, {f"{image}.txt": "dog 0.9 1 2 11 22" for image in images})
 
 
 def voc_folder(folder: Path, *images: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for image in images:
-        (folder / f"{image}.xml").write_text(xml(item("dog", (1, 2, 11, 22))))
-        (folder / f"{image}.jpg").write_bytes(b"")
-    return folder
+    annotation = xml(item("dog", (1, 2, 11, 22)))
+    names = ({f"{image}.xml": annotation, f"{image}.jpg": ""} for image in images)
+    return written(folder, {path: text for files in names for path, text in files.items()})
 
 
 def test_voc_of_roboflow(tmp_path: Path) -> None:

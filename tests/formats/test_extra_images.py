@@ -12,6 +12,7 @@ import pytest
 import detap
 from tests.cli.conftest import Run
 from tests.coco import truth_of
+from tests.formats.text_files import written
 from tests.raised import raised
 
 # Two cats in images 1 and 2 (a and b). One is detected, the other is not: AP is the part of the 101
@@ -72,10 +73,8 @@ def json_lines(folder: Path, rows: list[Any]) -> Path:
 
 
 def texts(folder: Path, lines: dict[str, list[str]]) -> Path:
-    (folder / "dt").mkdir(exist_ok=True)
-    for name, content in lines.items():
-        (folder / "dt" / f"{name}.txt").write_text("\n".join(content) + "\n")
-    return folder / "dt"
+    files = {f"{name}.txt": "\n".join(content) for name, content in lines.items()}
+    return written(folder / "dt", files)
 
 
 def class_files(folder: Path, rows: list[Any]) -> Path:

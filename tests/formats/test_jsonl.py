@@ -21,7 +21,6 @@ from detap.formats.catalogue import FORMATS
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Run
 from tests.formats.coco_files import agreed, odd_fields
-from tests.formats.voc_files import item, tree, xml
 from tests.raised import raised
 
 LISTS: dict[str, Any] = {"bbox": [[10, 20, 30, 40], [50, 5, 20.5, 10]], "category": ["cat", "dog"]}
@@ -129,18 +128,10 @@ def test_detections_of_other_formats(tmp_path: Path, detap: Run) -> None:
     coco.write_text(json.dumps(results))
     detections = read_detections(coco, truth, class_names=names)
     assert [truth.classes[k] for k in detections.label] == ["cat", "dog"]
-    voc = tree(tmp_path / "voc", {"a": xml(item("cat", (10, 20, 40, 60)))})
-    call = ("--gt", str(voc), "--dt", str(tmp_path / "dt.jsonl"), "--protocol", "coco")
-    ended = detap("eval", *call, "--output-format", "json").passed()
-    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1.0, abs=1e-12)
     out = tmp_path / "out.json"
-    assert (
-        detap("convert", "--gt", str(tmp_path / "gt.jsonl"), "--to", "coco", "-o", str(out)).status
-        == 0
-    )
+    detap("convert", "--gt", tmp_path / "gt.jsonl", "--to", "coco", "-o", out).passed()
     listed = json.loads(out.read_text())["images"]
     assert [entry["file_name"] for entry in listed] == ["a.jpg", "b.jpg"]
-    assert detap("check", "--dt", str(tmp_path / "dt.jsonl")).status == 0
 
 
 def test_keys_of_images(tmp_path: Path) -> None:

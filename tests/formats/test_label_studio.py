@@ -291,12 +291,6 @@ def test_written_tasks_are_read_again(tmp_path: Path) -> None:
     assert table.corners.tolist() == [[20, 30, 41, 40], [1, 2, 3, 4]]
 
 
-def test_sizes_are_required_for_percent(tmp_path: Path) -> None:
-    truth = detap.GroundTruth.from_arrays(image=["a"], label=["dog"], boxes=[[1, 2, 3, 4]])
-    with pytest.raises(InputError, match="size of image 'a' is unknown"):
-        detap.convert(tmp_path / "out", truth, to="labelstudio")
-
-
 # --- what is refused
 
 LABEL = "give each region one label"

@@ -166,22 +166,6 @@ def test_a_pose_model_needs_keypoints(real_data: Path, tmp_path: Path) -> None:
         detap.evaluate(truth, detap.read_detections(folder / JSON, truth))
 
 
-@pytest.mark.parametrize("option", ["segm", "keypoints", "polygon"])
-def test_another_geometry_than_that_of_the_rows(option: str, real_data: Path, command: Run) -> None:
-    """Of plain boxes: an error, except for polygons, which boxes are too."""
-    folder = real_data / "yolo-voc-100"
-    if not folder.is_dir():
-        pytest.skip(f"real data is absent: no folder {folder}")
-    words = ("eval", str(folder / "data.yaml"), str(folder / "predictions"))
-    sizes = ("--image-sizes", str(folder / "sizes.csv"))
-    done = command(*words, *sizes, "--iou-type", option)
-    if option == "polygon":
-        assert done.status == 0, done.err
-    else:
-        assert done.status == 2
-        assert "pass --iou-type bbox" in done.err
-
-
 # --- recognition of the task
 
 

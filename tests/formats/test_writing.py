@@ -529,9 +529,10 @@ def test_yolo_fractions_are_short_decimals(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "labels" / "val" / "a.txt").read_text() == lines
 
 
-def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["yolo", "labelstudio"])
+def test_fractions_need_the_sizes_of_images_with_boxes(target: str, tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 4]])
-    assert str(raised(detap.InputError, detap.convert, tmp_path / "out", truth, to="yolo")) == (
+    assert str(raised(detap.InputError, detap.convert, tmp_path / "out", truth, to=target)) == (
         "the input: size of image 'a' is unknown, required for normalized boxes; use ground truth "
         "with image sizes"
     )
