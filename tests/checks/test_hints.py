@@ -53,7 +53,6 @@ Rows = Sequence[Sequence[float]]
 
 
 def in_format(row: Sequence[float], order: str) -> list[float]:
-    """Return the four numbers of a row's box."""
     box = list(row[3:])
     x1, y1, x2, y2 = box
     if order == "xywh":
@@ -62,7 +61,6 @@ def in_format(row: Sequence[float], order: str) -> list[float]:
 
 
 def coco(folder: Path, gt: str = "xywh", dt: str = "xywh") -> list[str]:
-    """Write COCO files in these box formats."""
     rows = [(int(row[0]), int(row[1]) + 1, in_format(row, gt)) for row in TRUTHS]
     names, files = dict(enumerate(NAMES, 1)), {k: f"{k}.png" for k in range(8)}
     truth = truth_of(rows, names, files, size=(WIDTH, HEIGHT))
@@ -89,7 +87,6 @@ def text(folder: Path, gt: str = "xyxy", dt: str = "xyxy") -> list[str]:
 
 
 def lines(folder: Path, gt: str = "xywh", dt: str = "xywh") -> list[str]:
-    """Write JSON Lines in these box formats."""
     for part, rows, order in (("gt", TRUTHS, gt), ("dt", FOUND, dt)):
         records = []
         for k in range(8):

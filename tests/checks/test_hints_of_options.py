@@ -80,7 +80,6 @@ def yolo(
 
 
 def corners(box: list[str]) -> list[str]:
-    """Return the four corners of a YOLO box."""
     x, y, w, h = map(float, box)
     left, right, top, bottom = x - w / 2, x + w / 2, y - h / 2, y + h / 2
     return [*map(repr, (left, top, right, top, right, bottom, left, bottom))]
@@ -253,7 +252,6 @@ def dt_class_names_of_another_list(folder: Path, right: list[str]) -> Case:
 
 
 def as_segments(name: str, box: list[str], score: str = "") -> list[str]:
-    """Return a row of four corners."""
     return [name, *corners(box), *filter(None, [score])]
 
 
@@ -427,7 +425,6 @@ def area_ranges_in_percent(folder: Path, right: list[str]) -> Case:
 
 
 def open_images(folder: Path) -> list[str]:
-    """Write CSV tables of normalized boxes."""
     head = "ImageID,LabelName,{}XMin,XMax,YMin,YMax\n"
     tables = {"gt.csv": head.format(""), "dt.csv": head.format("Score,")}
     for file, rows in zip(tables, (TRUTHS, FOUND), strict=True):

@@ -252,10 +252,7 @@ def test_up_to_five_permuted_classes_are_named(count: int, names: str) -> None:
 
 
 def test_two_classes_that_a_detector_confuses_are_not_swapped() -> None:
-    """All of one are classified as the other, which is detected too.
-
-    Poor, but no wrong class list.
-    """
+    """All of one are classified as the other: poor, but no wrong class list."""
     table = truth()
     detections = relabelled(detector(table), lambda label: np.array([1, 1, 2, 3, 4])[label])
     assert codes(table, detections) == []

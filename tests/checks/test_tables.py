@@ -103,7 +103,6 @@ WITH_WARNING = ["--gt", "gt.json", "--dt", "dt.json"]
 
 
 def write_with_warning(folder: Path) -> None:
-    """Write a pair of files with one warning: an annotation sets ignore."""
     rows = [(1, 1, [10, 10, 20, 20])]
     saved(folder, truth_of(rows, {1: "cat"}, [1], size=None, ignore=1), results_of(rows))
 

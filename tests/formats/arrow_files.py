@@ -33,7 +33,6 @@ def truth_columns(document: Record) -> dict[str, list[Any]]:
 
 
 def result_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """Return the columns of a results file."""
     return columns_of(
         [
             {

@@ -43,12 +43,10 @@ RESULTS: list[dict[str, Any]] = [
 
 
 def truth(**changes: Any) -> dict[str, Any]:
-    """Return the ground truth with some of its parts replaced."""
     return deepcopy(TRUTH) | changes
 
 
 def with_record(part: str, number: int, *without: str, **changes: Any) -> dict[str, Any]:
-    """Return the ground truth with one record changed."""
     document = deepcopy(TRUTH)
     record = document[part][number]
     record.update(changes)
@@ -58,7 +56,6 @@ def with_record(part: str, number: int, *without: str, **changes: Any) -> dict[s
 
 
 def result(number: int, *without: str, **changes: Any) -> list[dict[str, Any]]:
-    """Return the results with one record changed."""
     document = deepcopy(RESULTS)
     document[number].update(changes)
     for key in without:
@@ -120,7 +117,6 @@ def feeder(data: bytes, block: int) -> Callable[[int], bytes]:
 def document_of(
     data: bytes, limits: Limits = DEFAULT_LIMITS, feed: Callable[[int], bytes] | None = None
 ) -> Document:
-    """Return a document of these bytes, read by `feed`."""
     reader = Reader(feed or feeder(data, 1 << 20), limits.file_bytes, limits.nesting)
     return Document(reader, lambda: data, "file", limits)
 

@@ -33,7 +33,6 @@ class Bad(NamedTuple):
 
 
 def write(path: Path, content: Any) -> Path:
-    """Write text, bytes or JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = content if isinstance(content, str | bytes) else json.dumps(content)
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))

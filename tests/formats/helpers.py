@@ -5,7 +5,6 @@ from typing import Any
 
 
 def codes(table: Any) -> dict[str, int]:
-    """Return the counts of the notes of a table or a result, by code."""
     return {note.code: note.count for note in table.notes}
 
 

@@ -38,7 +38,6 @@ Tables = tuple[GroundTruth, Detections]
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
-    """Assert that two tables are equal to the last bit."""
     assert (mine.images, mine.classes, mine.class_ids) == (
         theirs.images,
         theirs.classes,
@@ -391,7 +390,6 @@ def changed(**columns: Any) -> dict[str, list[Any]]:
 
 
 def at(row: int, name: str, value: Any) -> dict[str, list[Any]]:
-    """Return the columns of the results with another value in one row."""
     columns = result_columns(RESULTS)
     columns[name][row] = value
     return columns

@@ -28,7 +28,6 @@ def files(tmp_path: Path) -> Files:
 
 
 def text(document: Any, old: str, new: str) -> bytes:
-    """Return the document with one piece of its text replaced."""
     written = json.dumps(document)
     assert old in written
     return written.replace(old, new, 1).encode()

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,7 +116,12 @@ EXAMPLES = {
     "supervisely": Example(
         supervisely.project, ("cat", "cow", "dog"), A_AND_B, [[50, 40]] * 2, ("night", {"a": True})
     ),
-    "via": Example(via.valid, ("cat", "dog"), A_AND_B, None, ("night", {"a": "1"})),
+    **{
+        f"via {kind}": Example(
+            partial(via.valid, kind=kind), ("cat", "dog"), A_AND_B, None, ("night", {"a": "1"})
+        )
+        for kind in via.FILES
+    },
     "via 3": Example(via.valid_3, ("cat", "dog"), {"a": "a.jpg", "b": "b.jpg"}),
 }  # fmt: skip
 

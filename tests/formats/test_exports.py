@@ -33,7 +33,6 @@ class Layout(NamedTuple):
 
     @property
     def sized(self) -> bool:
-        """True if image sizes are needed."""
         return self.format == "yolo"
 
 
@@ -170,7 +169,6 @@ def test_a_layout_has_its_number(data: Data, command: Run, case: Layout) -> None
 
 
 def refused(path: Path, **options: Any) -> list[str]:
-    """Return the problems of a ground truth, without the folder's path."""
     with pytest.raises(InputError) as caught:
         detap.read_ground_truth(path, **options)
     return [str(problem).replace(f"{path}", "") for problem in caught.value.problems]

@@ -22,8 +22,6 @@ from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 
 
 class Standard:
-    """A fake standard input."""
-
     def __init__(self, content: bytes) -> None:
         self.buffer = io.BytesIO(content)
 

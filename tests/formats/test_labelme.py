@@ -35,7 +35,6 @@ def document(*shapes: Any, **more: Any) -> dict[str, Any]:
 
 
 def refused(folder: Path, content: Any, **options: Any) -> list[str]:
-    """Return the problems of one file, without its path."""
     with pytest.raises(InputError) as caught:
         read_ground_truth(written(folder, {"a.json": content}), **options)
     return [str(p).replace(f"{folder}/a.json: ", "") for p in caught.value.problems]

@@ -129,7 +129,6 @@ def make(folder: Path, name: str) -> None:
 
 
 def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
-    """Return the detected format of a folder, and its boxes."""
     name = detect_format(folder).name
     options: dict[str, Any] = {"image_size": "50x40"} if name == "yolo" else {}
     truth = detap.read_ground_truth(folder, **options)
@@ -161,10 +160,7 @@ def test_one_format(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [*combinations(MADE, 2)])
 def test_two_formats(one: str, other: str, tmp_path: Path) -> None:
-    """The boxes are those of one format, and its name is right; or an error.
-
-    All files of one format are one data set.
-    """
+    """An error, or the boxes of one format, all of whose files are one data set."""
     make(tmp_path, one)
     make(tmp_path, other)
     expected = [(MADE[name][0], {content(name)}) for name in (one, other)]
@@ -203,7 +199,6 @@ def test_other_text_is_no_second_format(name: str, tmp_path: Path) -> None:
 
 
 def digest_of(path: Path, members: list[str]) -> str:
-    """Return the digest of a file, or of the listing of a folder's members."""
     if path.is_file():
         return sha256(path.read_bytes()).hexdigest()
     lines = (f"{sha256((path / name).read_bytes()).hexdigest()}  {name}\n" for name in members)

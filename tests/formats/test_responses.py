@@ -570,7 +570,6 @@ def test_pixels_under_a_dialect_of_fractions(
 
 
 def scored(*scores: Any) -> str:
-    """Return the answers of LINES whose boxes have scores."""
     boxes = [json.loads(line["response"])[0] for line in LINES]
     records = [box | {"conf": score} for box, score in zip(boxes, scores, strict=True)]
     lines = zip(LINES, records, strict=True)

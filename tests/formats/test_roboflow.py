@@ -17,7 +17,6 @@ fits = FORMATS["roboflow"].fits
 
 
 def prediction(**more: Any) -> dict[str, Any]:
-    """Return a box of 10 x 20 about (6, 12)."""
     record = {"x": 6, "y": 12.0, "width": 10, "height": 20, "confidence": 0.75, "class": "dog"}
     changed = {**record, "class_id": 0, **more}
     return {key: value for key, value in changed.items() if value is not ...}
@@ -28,7 +27,6 @@ def response(*predictions: Any, **more: Any) -> dict[str, Any]:
 
 
 def valid(folder: Path) -> Path:
-    """Write VOC annotations of the images a and b."""
     text = xml(item("dog", (1, 2, 11, 22)), size=(50, 40))
     return written(folder, {"a.xml": text, "b.xml": text})
 

@@ -123,14 +123,12 @@ def read(contents: Sequence[bytes], form: LineForm, most: int = 1 << 30) -> tupl
 
 
 def read_plainly(contents: Sequence[bytes], form: LineForm) -> tuple[Rows, list[str]]:
-    """Read every line by plain Python."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "RaggedLines", PlainLines)
         return read(contents, form)
 
 
 def listed(rows: Rows) -> list[tuple[Any, ...]]:
-    """Return the file, line, name, flag and numbers of each row, to the last bit."""
     starts, numbers = [0, *rows.ends.tolist()], rows.numbers.tolist()
     values = [tuple(map(float.hex, numbers[start:end])) for start, end in pairwise(starts)]
     names = [rows.names[name] for name in rows.name.tolist()]

@@ -188,7 +188,6 @@ DATA_SETS = [
 def test_the_geometry_of_real_labels(
     folder: str, name: str, expected: str, real_data: Path
 ) -> None:
-    """Before labels are read, and as they are read."""
     path = real_data / folder / name
     if not path.exists():
         pytest.skip(f"real data is absent: no {path}")

@@ -29,7 +29,6 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    """Provide an in-memory file system."""
     system = fsspec.filesystem("memory")
     yield system
     system.store.clear()

@@ -21,7 +21,6 @@ FOUND = "10.5,20,30,40,0.75,4,-1,-1"
 
 
 def folder_of(path: Path, **files: str) -> Path:
-    """Write text files by stem."""
     path.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (path / f"{name}.txt").write_text(text)

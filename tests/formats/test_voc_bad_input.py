@@ -25,7 +25,6 @@ def refused_truth(folder: Path, **options: Any) -> list[str]:
 
 
 def refused_xml(folder: Path, content: str | bytes) -> list[str]:
-    """Return the problems of one annotation, without its path."""
     problems = refused_truth(tree(folder, {"a": content}))
     for problem in problems:
         assert problem.startswith("Annotations/a.xml: ")
@@ -288,7 +287,6 @@ def truth(tmp_path: Path) -> GroundTruth:
 
 
 def refused_lines(folder: Path, truth: GroundTruth, *lines: str | bytes) -> list[str]:
-    """Return the problems of the lines of a class's file, without its path."""
     content = b"".join((x.encode() if isinstance(x, str) else x) + b"\n" for x in lines)
     write(folder / "dt", {"comp4_det_test_dog.txt": content})
     problems = problems_of(raised(InputError, read_detections, folder / "dt", truth), folder / "dt")

@@ -190,7 +190,6 @@ def filled(case: Case, text: str, scores: list[float | None]) -> str:
 
 
 def written(folder: Path, name: str, scores: Scores) -> Path:
-    """Write detections of a format; return their path."""
     case, left = FORMATS[name], [*scores]
     is_folder = "" not in case.files
     path = folder / f"dt{'' if is_folder else SUFFIXES.get(case.format, '.json')}"

@@ -106,10 +106,7 @@ def by_image(table: Any) -> Any:
 
 @st.composite
 def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Detections]:
-    """Draw tables as a reader returns them.
-
-    Every image and class is listed, with or without boxes.
-    """
+    """Draw tables as a reader returns them, which list every image and class."""
     images = [f"{k:03d}" for k in range(draw(st.integers(1, 4)))]
     classes = ["a b", "c", "ünï"][: draw(st.integers(1, 3))]
     n, m = draw(st.integers(1, 8)), draw(st.integers(0, 8))

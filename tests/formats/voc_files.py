@@ -18,7 +18,6 @@ Box = tuple[float | str, ...]
 def item(
     name: str = "dog", box: Box = (10, 20, 30, 40), difficult: str | None = "0", more: str = ""
 ) -> str:
-    """Return an object element."""
     flag = "" if difficult is None else f"<difficult>{difficult}</difficult>"
     corners = "".join(
         f"<{corner}>{value}</{corner}>"
@@ -28,7 +27,6 @@ def item(
 
 
 def xml(*items: str, size: tuple[object, object] | None = (500, 375)) -> str:
-    """Return an annotation."""
     sides = (
         "" if size is None else f"<size><width>{size[0]}</width><height>{size[1]}</height></size>"
     )
@@ -36,7 +34,6 @@ def xml(*items: str, size: tuple[object, object] | None = (500, 375)) -> str:
 
 
 def write(folder: Path, contents: Mapping[str, Any]) -> Path:
-    """Write files of text, bytes or JSON, by their path below `folder`."""
     for name, content in contents.items():
         exports.write(folder / name, content)
     return folder
@@ -57,8 +54,6 @@ def problems_of(error: InputError, folder: Path) -> list[str]:
 
 
 class PlainAnnotations(Annotations):
-    """Leaves every annotation to lxml."""
-
     def read(self, data: bytes, file: int) -> None:
         del data, file
 

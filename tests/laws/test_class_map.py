@@ -105,7 +105,6 @@ def scene(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def shape(x: float, y: float, w: float, h: float) -> dict[str, Any]:
-    """Return a box, a polygon in it and keypoints."""
     corners = [x, y, x + w, y, x + w, y + h, x, y + h]
     points = [(x + w * k / 68, y + h * (k * 5 % 68) / 68) for k in range(68)]
     values = [value for point in points for value in (*point, 2)]

@@ -67,7 +67,6 @@ def same_numbers(one: Result, other: Result) -> None:
 
 
 def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
-    """Return records with each keypoint changed."""
     return [
         record
         | {
