@@ -81,7 +81,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "columns": ("a line of more or fewer columns: error with line", VOC),
     "other-content": ("LFS pointer, HTML, merge markers, pickle, JSON Lines, ...: error", BOTH),
     "leftovers": ("other files in a folder: skipped", VOC),
-    "overflow": ("box area that overflows: error", BOTH),
+    "overflow": ("box area that overflows: error", COCO),
     "no-file": ("FIFO, device, socket, folder, link loop, nothing: refused", BOTH),
     "target": ("unwritable or full target: error, the old report untouched", BOTH),
     "names": ("hostile class names: printed as text", BOTH),
