@@ -94,13 +94,6 @@ def test_the_result_of_each_detection(data: Path, detap: Run) -> None:
     assert shown["b"] == ["unverified", "true-positive"]
 
 
-def test_tidecv_is_rejected_where_images_list_classes(data: Path, detap: Run) -> None:
-    said = detap(*arguments(BOTH[1]), "--errors", "tidecv").refused()
-    assert said.endswith("--errors, or evaluate every class: --verified all\n")
-    assert detap(*arguments(BOTH[1]), "--errors").status == 0
-    assert detap(*arguments(BOTH[0]), "--errors", "tidecv").status == 0
-
-
 def test_the_protocol_of_a_value(data: Path, detap: Run) -> None:
     ended = detap(*arguments("", "explain")[:-2], "--value", "0.8333", "--top", "1")
     assert "open-images-challenge gives mAP 0.833333333333333" in " ".join(ended.out.split())
@@ -129,17 +122,10 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
             "protocol open-images-v2 matches group-of boxes in a second stage, which --tie-range "
             "does not support; omit it or use --group-of-weight none",
         ),
-        (BOTH[1], ["--tie-range"], "--tie-range does not support"),
         (
             BOTH[1],
             ["--cross-check"],
             "--cross-check: pycocotools does not support protocol open-images-challenge",
-        ),
-        (
-            BOTH[1],
-            ["--class-agnostic"],
-            "class_agnostic requires --verified all --not-exhaustive count --class-groups none: "
-            "the class lists and groups have no effect without classes",
         ),
         (
             BOTH[0],
@@ -148,8 +134,6 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
             "--ignore-flags, or use --group-of-weight none",
         ),
         (BOTH[0], ["--group-of-weight", "2"], "'--group-of-weight': 2 is not None or an integer"),
-        (BOTH[0], ["--iou-type", "segm"], "masks are read from COCO and YOLO files; these are"),
-        ("proposals", ["--group-of-weight", "1"], "group_of_weight has no effect with matching"),
         ("coco-segm", ["--group-of-weight", "1"], "group_of_weight has no effect with iou_type"),
         (
             "coco-segm",

@@ -49,8 +49,6 @@ def test_shards_give_the_metrics_of_one_run(
 @pytest.mark.parametrize(
     ("files", "asked"),
     [
-        (SHARDS, ("--class-agnostic",)),
-        (SHARDS, ("--max-dets", "none")),
         (SHARDS, ("--max-dets-scope", "image")),
         (SHARDS, ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1")),
         (SHARDS, ("--fail-under", "class:*.AP=0.9")),
@@ -58,9 +56,7 @@ def test_shards_give_the_metrics_of_one_run(
         (SHARDS, ("--score-threshold", "best", "--fail-under", "F1=0.1")),
         (SHARDS, SOME),
         (SHARDS, ("--images", "seen")),
-        (SHARDS, ("--sort", "AP", "--reverse")),
         (SHARDS, ("--tie-range",)),
-        (SHARDS, ("--threads", "2")),
         (SHARDS, ("--errors",)),
         (SHARDS, TWO),
         (SHARDS, ("--analysis",)),

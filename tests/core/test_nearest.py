@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core import arrays
-from detap.core import nearest as nearest_module
 from detap.core.arrays import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import overlaps
@@ -83,46 +82,6 @@ def candidates(case: Pairs, row: int) -> list[int]:
 def largest(case: Pairs, row: int, group: list[int]) -> tuple[int, float]:
     best = max(group, key=lambda g: (case.table[row, g], -g), default=-1)
     return (best, case.table[row, best]) if best >= 0 and case.table[row, best] > 0 else (-1, 0.0)
-
-
-@given(pairs(), st.sampled_from([0.25, 0.5, 1.0]), st.booleans(), st.sampled_from([1, 3]))
-def test_the_error_type_is_the_first_whose_condition_holds(
-    case: Pairs, threshold: float, strict: bool, threads: int
-) -> None:
-    rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
-    kind, target, similarity = ground_truth_index(case).error_types(
-        case.detections,
-        rows,
-        background_iou=0.125,
-        threshold=threshold,
-        strict=strict,
-        threads=threads,
-    )
-
-    def reaches(value: float) -> bool:
-        return value > threshold or (value == threshold and not strict)
-
-    for row in range(len(case.detections.image)):
-        here = candidates(case, row)
-        own = [g for g in here if case.truths.label[g] == case.detections.label[row]]
-        nearest, stands = (
-            largest(case, row, own),
-            largest(case, row, [g for g in own if case.taken[g]]),
-        )
-        other = largest(case, row, [g for g in here if g not in own])
-        if row not in rows:
-            expected = (-1, -1, 0.0)
-        elif 0.125 <= nearest[1] <= threshold:
-            expected = (nearest_module.LOCALIZATION, *nearest)
-        elif reaches(other[1]):
-            expected = (nearest_module.CLASSIFICATION, *other)
-        elif reaches(stands[1]):
-            expected = (nearest_module.DUPLICATE, *stands)
-        elif max(nearest[1], other[1]) <= 0.125:
-            expected = (nearest_module.BACKGROUND, -1, 0.0)
-        else:
-            expected = (nearest_module.BOTH, -1, 0.0)
-        assert (kind[row], target[row], similarity[row]) == expected
 
 
 @given(pairs(), st.sampled_from([1, 3]))

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from detap.cli import main
-from tests.cli.conftest import spawn
 from tests.conftest import ROOT
-from tests.depth import some
 from tests.golden.worked import Worked, calculate, number_of, read
 
 FIXTURES = ROOT / "fixtures"
@@ -54,14 +52,6 @@ def test_detap_eval_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None
     for number in expected.keys() - undefined:
         # pycocotools' guard of 2**-52 in the precision is all that may part them.
         assert actual[number] == pytest.approx(expected[number], abs=1e-12, rel=0), number
-
-
-@pytest.mark.parametrize("rows", some(RUNS, 12), ids=_name_of)
-def test_a_separate_process_reports_the_same(rows: list[Worked]) -> None:
-    arguments = rows[0].arguments(FIXTURES)
-    ended = spawn("eval", *arguments, "--output-format", "json", cwd=ROOT)
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == _report(tuple(arguments))
 
 
 @pytest.mark.parametrize("row", NUMBERS, ids=lambda row: f"{row.case} {row.files} {row.number}")
