@@ -449,7 +449,7 @@ SIX = [-2, -3, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("columns", "line"),
+    ("columns", "line", "regular"),
     [
         (SIX, b"a,b,0,1,0.5,0\n", True), (SIX, b"a,b,0,1,0.5,0\r\n", True),
         (SIX, b"a,b,0,1,0.5,0", True), (SIX, b"a,b,0,1,0.5,0\r\r\n", False),
