@@ -44,11 +44,14 @@ MISSING = np.iinfo(np.int64).min
 
 
 class RecordProblems(Problems):
-    """Problems in the order of the records, whenever they are added; `section` is the list's."""
+    """Problems in the order of the records, whenever they are added.
+
+    `section` is that of the list, and `index` the record that is read, or behind all.
+    """
 
     def __init__(self, limit: int, file: str) -> None:
         super().__init__(limit, file)
-        self.section = 0
+        self.section, self.index = 0, _MANY
 
     def at(self, index: int, location: str, message: str, hint: str = "") -> None:
         """Add a problem of a record of the section."""
@@ -64,9 +67,9 @@ class RecordProblems(Problems):
         return self.count < _MOST_PROBLEMS
 
     def extend(self, *problems: Problem) -> None:
-        """Add problems after those of all records so far."""
+        """Add problems of the record that is read, or after those of all records so far."""
         for problem in problems:
-            self._insert((self.section, _MANY, self.count), problem)
+            self._insert((self.section, self.index, self.count), problem)
 
     def add_first(self, location: str, message: str, hint: str = "") -> None:
         """Add a problem before all others."""
@@ -149,7 +152,8 @@ class Document:
         self.content = content
         self.limits = limits
         self.problems = RecordProblems(limits.problems, file)
-        self._text = JsonText("", Problems(_MANY, file))
+        self._text = JsonText("", self.problems)
+        self.constants = 0  # NaN and Infinity in the last value
         self.depth = 1
         self.current: RecordList | None = None
         self.peek = reader.peek
@@ -220,11 +224,6 @@ class Document:
         if self.reader.peek() or self.reader.failed:
             self.fail(*FURTHER_TEXT)
 
-    @property
-    def constants(self) -> int:
-        """Number of NaN and Infinity in the last value."""
-        return self._text.constants
-
     def parse(self, name: str, number: int, depth: int) -> Any:
         """Read the next value, at a level below `depth`; `number` is that in the list `name`."""
         self.reader.peek()
@@ -232,19 +231,15 @@ class Document:
         data = self.reader.value()
         if data is None or depth + nesting(data) > self.limits.nesting:
             self.fail(start=start)
-        text = self._text
-        if text.problems.count:
-            text.problems = Problems(_MANY, self.problems.file)
+        text, self.problems.index = self._text, number if number >= 0 else _MANY
         try:
             text.text, text.index, text.constants = data.decode(), 0, 0
             value = text.value(name, number)
         except (UnicodeDecodeError, NotJsonError):
             self.fail(start=start)
+        self.problems.index, self.constants = _MANY, text.constants
         if text.index != len(text.text):
             self.fail(start=start)
-        for problem in text.problems.listed:
-            position = number if number >= 0 else _MANY
-            self.problems.at(position, problem.location, problem.message, problem.hint)
         return value
 
     def text(self) -> tuple[bytes, JsonText]:
@@ -422,8 +417,6 @@ def numbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
         number(keys, low, numbers, rows)
         codes = np.flatnonzero(numbers >= 0)
         return codes[np.argsort(numbers[codes])] + low, rows
-    distinct, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    index = np.empty(len(order), np.int32)
-    index[order] = np.arange(len(order))
-    return distinct[order], index[codes]
+    index: dict[int, int] = {}
+    rows = np.array([index.setdefault(key, len(index)) for key in keys.tolist()], np.int32)
+    return np.array([*index]), rows
