@@ -11,7 +11,7 @@ and compared with that of the next record, and parsed as JSON only if it differs
 cimport cython
 from libc.math cimport NAN, fabs, floor, isfinite
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from detap.formats.json._grammar cimport (
@@ -265,6 +265,8 @@ cdef class Fields:
             field = self.slots[index].field
             if field < 0:
                 p = skip_value(cursor, p, depth + 1)
+            elif self.seen >> field & 1:
+                return fail(cursor, p)  # two keys of one column
             else:
                 p = self.read_value(cursor, field, p, self.rows, depth + 1)
             if p == NULL:
@@ -281,8 +283,6 @@ cdef class Fields:
         cdef double *number
         cdef Kind kind = column.kind
         cdef Bytes start = p
-        if self.seen >> field & 1:
-            return fail(cursor, p)  # two keys of one column
         if p[0] == c'n' and kind != SCORE and kind != BOX and kind != KEY:
             return skip_word(cursor, p, b"null", 4)
         if column.data == NULL and not self.activate(field):
@@ -659,19 +659,16 @@ cdef class Fields:
     ) noexcept nogil:
         """Read the values of one column, of the rows from the next."""
         cdef Py_ssize_t row = self.rows
+        cdef Column_ *column = &self.columns[max(field, 0)]
         p = skip_space(p + 1)
         while p[0] != c']':
             if field < 0:
                 p = skip_value(cursor, p, 4)
             else:
-                self.seen = 0
-                if not self.reserve(row + 1):
+                if not self.reserve(row + 1) or column.data == NULL and not self.activate(field):
                     return NULL
-                if self.columns[field].data == NULL and not self.activate(field):
-                    return NULL
+                self.put_missing(column, row)   # for null
                 p = self.read_value(cursor, field, p, row, 4)
-                if p != NULL and not self.seen:  # null
-                    self.put_missing(&self.columns[field], row)
             if p == NULL:
                 return NULL
             row += 1
@@ -753,17 +750,14 @@ cdef class Reader:
         """Read another block after the unprocessed bytes; False on failure."""
         cdef Py_ssize_t got
         cdef size_t larger
-        cdef uint8_t *grown
         if self.at:
             memmove(self.bytes, self.bytes + self.at, self.have - self.at)
             self.have -= self.at
             self.at = 0
         if self.have + BLOCK > self.capacity:
             larger = max(2 * self.capacity, <size_t>(2 * BLOCK))
-            grown = <uint8_t *>realloc(self.bytes, larger + PADDING)
-            if grown == NULL:
+            if not grow(<void **>&self.bytes, larger + PADDING, 1):
                 return False
-            self.bytes = grown
             self.capacity = larger
         got = self.ask_reader(self.bytes + self.have, BLOCK)
         self.failed = got < 0
