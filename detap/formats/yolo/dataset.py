@@ -68,10 +68,9 @@ class DataSet:
     def __init__(
         self, path: str, split: str | None, limits: Limits, listed: Iterable[str] = ()
     ) -> None:
-        self.given = path
         self.limits = limits
         self.problems = Problems(limits.problems)
-        self.data: ClassNames | None = None
+        self.data = ClassNames()
         self.repeated = 0
         self.outside: dict[str, None] = {}
         self._images: dict[tuple[str, str], _Image] = {}  # by label folder and stem
@@ -79,17 +78,25 @@ class DataSet:
         self._entries = cache(_entries)
         if is_data_yaml(path):
             self.data = read_data_yaml(path, limits)
-            self._find_split(self.data, split or SPLITS[0])
+            self._find_split(split or SPLITS[0])
         elif os.path.basename(path) == OBJ_DATA:
             self.data = read_obj_data(path, limits)
             subsets = {name: name for name in self.data.splits}
-            self._find_split(self.data, chosen_subset(path, subsets, split))
+            self._find_split(chosen_subset(path, subsets, split))
         elif split is not None:
             raise UsageError(f"--split requires a data.yaml or obj.data, got {path}")
         elif os.path.isfile(path):
             files.refuse(path, "not a data.yaml", "use one, or a folder of label files")
         else:
-            self._find_below(labels_folder(path))
+            labels = labels_folder(path)
+            list_folder(labels)  # which must exist
+            names, below = self._entries(labels)
+            if not any(name.endswith(".txt") for name in names):
+                hint = "use the folder with the files, or a data.yaml"
+                if below:
+                    hint = f"use one of its folders: {', '.join(map(quote, below[:3]))}"
+                files.refuse(path, "no label files: no file ends with .txt", hint)
+            self._find_in(label_folder_of(labels, "labels", "images"), labels)
         self.problems.raise_any()
         self._arrange(listed)
 
@@ -102,7 +109,7 @@ class DataSet:
         keys = {f"{inside[labels]}{stem}.txt": (labels, stem) for labels, stem in self._images}
         names = nested_names(keys)
         self._image_by_name = {name: self._images[keys[file]] for name, file in names.items()}
-        if self.data is not None and not self.named:
+        if self.data.file and not self.named:
             unlabeled = (stem for stem in listed if stem not in names)
             self._image_by_name |= dict.fromkeys(unlabeled, _Image("", "", ""))
         self.images = tuple(sorted(self._image_by_name))
@@ -127,7 +134,7 @@ class DataSet:
         A `data.yaml` may name any folder, and so cause any text file to be read as labels. The list
         of names that the user gave is never hidden.
         """
-        if self.data is None:
+        if not self.data.file:
             return error
         own_folder = os.path.dirname(self.data.file)
         known = {self.data.file, "" if given is None else os.fspath(given)}
@@ -143,8 +150,9 @@ class DataSet:
 
     # --- a data.yaml
 
-    def _find_split(self, data: ClassNames, split: str) -> None:
+    def _find_split(self, split: str) -> None:
         """Find the images of a split."""
+        data = self.data
         if not data.splits:
             message = "lists classes but no images: it has no `train:`, `val:` or `test:`"
             hint = f"use the folder of the labels, and this file as --class-names {data.file}"
@@ -170,18 +178,18 @@ class DataSet:
                 self.problems.add(data.file, "", message, hint)
                 continue
             path = os.path.normpath(path)
-            self._note_outside(path, data)
+            self._note_outside(path)
             if os.path.isfile(path):
-                self._find_listed(path, base, data)
+                self._find_listed(path, base)
             else:
-                self._find_in(path, label_folder_of(path), data)
+                self._find_in(path, label_folder_of(path))
 
-    def _note_outside(self, path: str, data: ClassNames) -> None:
+    def _note_outside(self, path: str) -> None:
         """Store a path that is not below the folder of the data.yaml."""
-        if not _is_below(path, os.path.dirname(data.file)):
+        if not _is_below(path, os.path.dirname(self.data.file)):
             self.outside.setdefault(os.path.abspath(path))
 
-    def _find_listed(self, file: str, base: str, data: ClassNames) -> None:
+    def _find_listed(self, file: str, base: str) -> None:
         """Find the images that a text file lists, one path per line.
 
         Lines are quoted only if most are paths of images, because a data.yaml may name any file.
@@ -204,7 +212,7 @@ class DataSet:
             path = os.path.join(own_folder if text.startswith("./") else root, text)
             folder, name = os.path.split(os.path.normpath(path))
             if folder not in folders:
-                self._note_outside(folder, data)
+                self._note_outside(folder)
                 # A folder with labels alone: the images are elsewhere.
                 names = self._files(folder)
                 existing = {} if all(name.endswith(".txt") for name in names) else names
@@ -221,25 +229,14 @@ class DataSet:
             number, text, path = missing[0]
             count = f"; {len(missing)} of {len(lines)} images are missing" if missing[1:] else ""
             message = f"no such file or directory {quote(text)} (tried {path}{count})"
-            hint = f"correct the list, or name the folder of the images in {data.file}"
+            hint = f"correct the list, or name the folder of the images in {self.data.file}"
             self.problems.add(file, f"line {number}", message, hint)
         if not lines and not self.problems.count:
             self.problems.add(file, "", "no images", "list one image per line")
 
     # --- folders
 
-    def _find_below(self, labels: str) -> None:
-        """Find the images of a folder of label files."""
-        list_folder(labels)  # which must exist
-        names, below = self._entries(labels)
-        if not any(name.endswith(".txt") for name in names):
-            hint = "use the folder with the files, or a data.yaml"
-            if below:
-                hint = f"use one of its folders: {', '.join(map(quote, below[:3]))}"
-            files.refuse(self.given, "no label files: no file ends with .txt", hint)
-        self._find_in(label_folder_of(labels, "labels", "images"), labels)
-
-    def _find_in(self, images: str, labels: str, data: ClassNames | None = None) -> None:
+    def _find_in(self, images: str, labels: str) -> None:
         """Find the images of a folder and its sub-folders, and match their labels.
 
         A folder from a `data.yaml` that has mostly other files is an error.
@@ -252,11 +249,11 @@ class DataSet:
                     self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
                 else:
                     others += 1
-            if data is not None and others > max(_MOST_OTHERS, len(self._images) - count):
-                _refuse_folder(data, images, f"has {others} files other than images")
+            if self.data.file and others > max(_MOST_OTHERS, len(self._images) - count):
+                self._refuse_folder(images, f"has {others} files other than images")
         any_image = len(self._images) > count
-        if data is not None and not any_image and images == labels and self.outside:
-            _refuse_folder(data, images, "has no images, and is outside the data set")
+        if self.outside and not any_image and images == labels:
+            self._refuse_folder(images, "has no images, and is outside the data set")
         for folder, names in self._walk(labels):  # each has an image; without images, add one
             for name in names:
                 if name.endswith((".TXT", ".Txt")):
@@ -270,6 +267,10 @@ class DataSet:
                     message = f"no image {quote(name[:-4])} in {images}"
                     hint = "add the image, or remove the label file"
                     self.problems.add(os.path.join(folder, name), "", message, hint)
+
+    def _refuse_folder(self, images: str, reason: str) -> None:
+        message = f"folder {os.path.abspath(images)} {reason}"
+        files.refuse(self.data.file, message, "use the folder of the images, or a list of them")
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, None]]]:
         """Yield a folder and its sub-folders with their files, each once."""
@@ -308,11 +309,6 @@ def _entries(path: str) -> tuple[dict[str, None], list[str]]:
     entries = [e for e in list_folder(path) if e.name[0] != "."] if readable else []
     folders = sorted(entry.name for entry in entries if is_folder(entry))
     return dict.fromkeys(sorted({entry.name for entry in entries}.difference(folders))), folders
-
-
-def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
-    message = f"folder {os.path.abspath(images)} {reason}"
-    files.refuse(data.file, message, "use the folder of the images, or a list of them")
 
 
 def _root_of_list(lines: Iterable[str], own_folder: str, base: str) -> tuple[str, str]:

@@ -58,9 +58,9 @@ from detap.formats.yolo.names import (
     NAME_LISTS,
     TRUTH,
     check_numbered,
-    class_lists,
     kpt_shape,
     names_of_detections,
+    names_of_labels,
     read_if_valid,
 )
 from detap.formats.yolo.rows import (
@@ -105,20 +105,20 @@ def read_ground_truth(
     data_set = DataSet(path, split, limits, given.table)
     try:
         labels = data_set.folder.given
-        lists = class_lists(data_set.data, labels, class_names, limits, as_is=as_is)
+        names = names_of_labels(data_set.data, labels, class_names, limits, as_is=as_is)
         options |= {"scored": False, "as_is": as_is}
-        shape = kpt_shape(lists)
-        reader = LabelReader(path, data_set.folder, lists[0], limits, shape, **options)
-        return _truth_of(reader, data_set, lists, given)
+        shape = kpt_shape([names, data_set.data])
+        reader = LabelReader(path, data_set.folder, names, limits, shape, **options)
+        return _truth_of(reader, data_set, names, given)
     except InputError as error:
         raise data_set.hide_outside(error, class_names) from None
 
 
 def _truth_of(
-    reader: LabelReader, data_set: DataSet, lists: list[ClassNames], given: GivenSizes
+    reader: LabelReader, data_set: DataSet, names: ClassNames, given: GivenSizes
 ) -> GroundTruth:
     """Return the labels of a data set as ground truth."""
-    rows, names = reader.rows, lists[0]
+    rows = reader.rows
     missing = f"objects in the {len(data_set.labeled)} label files of its images"
     refuse_empty(reader.path, len(rows), reader.limits, missing, "labels")
     reader.check(reader.values)
@@ -138,10 +138,10 @@ def _truth_of(
     )
     if reader.keypoints is not None:
         _, count, size = reader.keypoints.shape
-        given_sigmas = next((names.sigmas for names in lists if names.sigmas), ())
+        given_sigmas = names.sigmas or data_set.data.sigmas
         sigmas = given_sigmas or default_sigmas(count, visibility=size == 3)
         objects = objects._replace(fields={**objects.fields, "sigmas": sigmas})
-    data_yaml = (SourceFile(reader.path, len(data_set.images)),) if data_set.data else ()
+    data_yaml = (SourceFile(reader.path, len(data_set.images)),) if data_set.data.file else ()
     sources: dict[str, SourceFile] = {}  # a data.yaml may also be the list of names
     for source in (*data_yaml, *reader.sources(), *names.source(), *given.source):
         sources.setdefault(source.path, source)
@@ -382,7 +382,8 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
         limits, path = reading.get("limits", DEFAULT_LIMITS), resolve_data_yaml(path)
         data_set = DataSet(path, reading.get("split") if os.path.isfile(path) else None, limits)
         folder, given = data_set.folder, reading.get("class_names")
-        if kpt_shape(class_lists(data_set.data, folder.given, given, limits, as_is=True)):
+        names = names_of_labels(data_set.data, folder.given, given, limits, as_is=True)
+        if kpt_shape([names, data_set.data]):
             return "pose"
         for member in folder.members.values():
             rows = _first_lines(folder.file(member))

@@ -71,20 +71,19 @@ def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
     return next(iter(given), None)
 
 
-def class_lists(
-    data: ClassNames | None, labels: str, given: Path | None, limits: Limits, *, as_is: bool
-) -> list[ClassNames]:
-    """Return the list of class names and the `data.yaml` of a data set, empty if unknown.
+def names_of_labels(
+    data: ClassNames, labels: str, given: Path | None, limits: Limits, *, as_is: bool
+) -> ClassNames:
+    """Return the list of class names of a data set with a `data.yaml`, empty if unknown.
 
     All lists that exist in and above `labels` must be equal.
     """
-    described = data or ClassNames()
-    lists = [ClassNames.load(given, limits), described]
+    lists = [ClassNames.load(given, limits), data]
     folder = labels
     for _ in range(3):
         lists += [read_if_valid(os.path.join(folder, name), limits) for name in NAME_LISTS]
         folder = os.path.normpath(os.path.join(folder, os.pardir))
-    return [_single_list(lists, as_is=as_is), described]
+    return _single_list(lists, as_is=as_is)
 
 
 def names_of_detections(
