@@ -8,6 +8,7 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,7 @@ from detap.formats.by_name.notes import (
 )
 from detap.formats.reading.sniffing import first_line
 from detap.formats.stem_matching import empty_ground_truth
-from detap.formats.text.class_names import ClassNames
-from detap.formats.text.detections import ClassOfFile, class_of_stem, read_class_files
+from detap.formats.text.detections import class_of_stem, read_class_files
 from detap.formats.text.folder import detections_folder, first_folder
 from detap.formats.text.lines import LineForm, are_numbers
 from detap.formats.text.reader import FolderReader, first_words
@@ -39,8 +39,7 @@ _LABELS = ("labelTxt", "")
 """Sub-folders that may contain the files."""
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 _ROTATED = ("cx", "cy", "w", "h", "angle")
-_HEAD = (b"imagesource:", b"gsd:")
-"""Beginnings of the header lines of label files."""
+_HEAD = re.compile(rb"(?:\s*(?:imagesource|gsd):.*)+", re.IGNORECASE)
 
 
 class DotaForm(LineForm):
@@ -74,14 +73,9 @@ def dota_form(
 def without_head(data: bytes) -> bytes:
     """Return a label file with blank header lines."""
     data = data.removeprefix(BYTE_ORDER_MARK)
-    start = 0
-    while start < len(data):
-        behind = data.find(b"\n", start) + 1 or len(data)
-        line = data[start:behind].strip()
-        if line and not line.lower().startswith(_HEAD):
-            break
-        start = behind
-    return b"\n" * data.count(b"\n", 0, start) + data[start:]
+    head = _HEAD.match(data)
+    end = head.end() if head else 0
+    return b"\n" * data.count(b"\n", 0, end) + data[end:]
 
 
 def _fits(columns: list[str]) -> bool:
@@ -134,10 +128,10 @@ def read_detections(
     # Ultralytics writes hyphens for blanks in class names.
     aliases = {name.replace(" ", "-"): name for name in known} | {name: name for name in known}
     class_by_stem = {stem: class_of_stem(stem, aliases) for stem in folder.members}
-    for stem, (name, fitting) in class_by_stem.items():
-        class_by_stem[stem] = ClassOfFile(aliases.get(name, name), fitting)
     form = dota_form(angle_unit, scored=True)
-    image, classes = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
+    image, classes = read_class_files(
+        reader, ground_truth, class_by_stem, form, lambda name: aliases.get(name, name)
+    )
     values = reader.scored_values()
     polygons, notes = _quadrilaterals(reader, values[:, 1:], "detections", "info")
     return reader.detections(

@@ -5,7 +5,7 @@ Reference: VisDrone/VisDrone2018-DET-toolkit, readme and evalDET.m.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -97,19 +97,16 @@ class Lines(NumbersDocument):
         """Return the boxes, with image sizes and classes in the order of their categories."""
         labels, images = {*self._labels}, [*self.images]
         self.classes |= {name: None for name in _CLASSES if name in labels}
-        self.images |= zip(images, self._sizes(images), strict=True)
-        return super().ground_truth()
-
-    def _sizes(self, images: Sequence[str]) -> list[tuple[float, float]]:
-        """Return the size of each image, NaN if unknown."""
         folder = os.path.dirname(self._files[0])
         listed = (os.path.join(folder, *parts, "sizes.json") for parts in ((), ("..",)))
         path = next(filter(os.path.isfile, listed), None)
         if self.size_file is None and path is not None:
             self.size_file, self.size_table = path, self._listed_sizes(os.path.normpath(path))
-        sizes = map(tuple, sizes_of(images, self.size_table).tolist())
-        pairs = zip(images, sizes, strict=True)
-        return [_size_of_file(folder, name) if math.isnan(w) else (w, h) for name, (w, h) in pairs]
+        sizes = zip(images, sizes_of(images, self.size_table).tolist(), strict=True)
+        for name, (width, height) in sizes:
+            known = not math.isnan(width)
+            self.images[name] = (width, height) if known else _size_of_file(folder, name)
+        return super().ground_truth()
 
     def _listed_sizes(self, path: str) -> dict[str, Any]:
         """Return the content of ``sizes.json``."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -136,7 +136,7 @@ def read_detections(
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
         form = LineForm("image", True, boxes, str)
-        image, classes = read_class_files(reader, ground_truth, class_by_stem, form, names)
+        image, classes = read_class_files(reader, ground_truth, class_by_stem, form, names.resolve)
         label, note = reader.rows.file, classes_without_file(ground_truth, classes)
     else:
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
@@ -186,9 +186,12 @@ def read_class_files(
     ground_truth: GroundTruth,
     class_by_stem: Mapping[str, ClassOfFile],
     form: LineForm,
-    names: ClassNames,
+    resolve: Callable[[str], str],
 ) -> tuple[Integers, list[str]]:
-    """Read one file per class; return the image index (N,) of each row, and the classes."""
+    """Read one file per class; return the image index (N,) of each row, and the classes.
+
+    `resolve` returns the class of a name.
+    """
     folder, problems = reader.folder, reader.problems
     first: dict[str, str] = {}
     for stem, class_of_file in class_by_stem.items():
@@ -197,7 +200,7 @@ def read_class_files(
             if len(class_of_file.known) > 1:
                 message = f"the class may be {' or '.join(map(quote, class_of_file.known))}"
                 raise FaultError(message, "rename it to ..._det_<set>_<class>.txt")
-            name = names.resolve(class_of_file.name)
+            name = resolve(class_of_file.name)
             if (other := first.setdefault(name, file)) != file:
                 message = f"duplicate file of class {quote(name)} (also {other})"
                 raise FaultError(message, "use one file per class")
