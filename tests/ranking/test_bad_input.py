@@ -303,7 +303,7 @@ SIGNS = "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
         (
             codes(query_labels=[[1, 0]]),
             "array 'gallery_labels': has the shape (2,), query_labels has (1, 2); give class "
-            "numbers on both sides, or 0 and 1 for each label on both",
+            "numbers on both sides, or 0 and 1 for the same labels on both",
         ),
         (
             codes(query_labels=[0.5]),
@@ -349,7 +349,8 @@ SIGNS = "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
         ),
         (
             scores(query_labels=np.zeros((1, 2)), gallery_labels=np.zeros((2, 3))),
-            "array 'gallery_labels': has 3 labels, query_labels has 2; give both the same labels",
+            "array 'gallery_labels': has the shape (2, 3), query_labels has (1, 2); give class "
+            "numbers on both sides, or 0 and 1 for the same labels on both",
         ),
     ],
 )

@@ -263,29 +263,21 @@ def _labels(
             source.refuse(f"{side}_labels", message, f"give ({count},) or ({count}, labels)")
     names = ("query_labels", "gallery_labels")
     query, gallery = (source.arrays[name] for name in names)
-    if query.ndim != gallery.ndim:
+    if query.shape[1:] != gallery.shape[1:]:
         message = f"has the shape {gallery.shape}, query_labels has {query.shape}"
-        hint = "give class numbers on both sides, or 0 and 1 for each label on both"
+        hint = "give class numbers on both sides, or 0 and 1 for the same labels on both"
         source.refuse("gallery_labels", message, hint)
-    if query.ndim == 1:
-        return _classes(source)
-    if query.shape[1] != gallery.shape[1]:
-        message = f"has {gallery.shape[1]} labels, query_labels has {query.shape[1]}"
-        source.refuse("gallery_labels", message, "give both the same labels")
-    if query.shape[1] == 1:
-        source.refuse("query_labels", "has one column", "give class numbers as (n,)")
-    hint = "give 1 for each label that there is; or class numbers as (n,)"
-    return source.flags(names[0], hint), source.flags(names[1], hint)
-
-
-def _classes(source: ArraySource) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    query, gallery = source.classes("query_labels"), source.classes("gallery_labels")
+    if query.ndim == 2:
+        if query.shape[1] == 1:
+            source.refuse("query_labels", "has one column", "give class numbers as (n,)")
+        hint = "give 1 for each label that there is; or class numbers as (n,)"
+        return source.flags(names[0], hint), source.flags(names[1], hint)
+    query, gallery = map(source.classes, names)
     if (query.dtype.kind in TEXT) != (gallery.dtype.kind in TEXT):
         hint = "give names, or numbers, on both"
         source.refuse("gallery_labels", "has names on one side alone", hint)
     if query.dtype != gallery.dtype and query.dtype.kind in NUMBERS:
         # Python integers: a common float type may merge large numbers.
         query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))
-    _, inverse = np.unique(np.concatenate([query, gallery]), return_inverse=True)
-    numbers: NDArray[np.int32] = inverse.astype(np.int32)
+    numbers = np.unique(np.concatenate([query, gallery]), return_inverse=True)[1].astype(np.int32)
     return numbers[: len(query)], numbers[len(query) :]
