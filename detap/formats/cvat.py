@@ -40,8 +40,9 @@ _KIND = ""
 """The key of a shape's element among its attributes."""
 _SHOWN = 60
 _TEXT = "text()[normalize-space()]"
-_ODD_NODES: Any = etree.XPath(f"{_TEXT} | */{_TEXT} | */*/*")
-"""Text between the elements of an image, and elements in attributes."""
+_TEXTS: Any = etree.XPath(f"{_TEXT} | */{_TEXT}")
+"""Texts between the elements of an image."""
+_DEEP: Any = etree.XPath("*/*/descendant::*[count(ancestor::*) >= $nesting]")
 _AGAIN = "export the task again, as CVAT for images 1.1"
 
 _Attributes = Mapping[str, str]
@@ -85,7 +86,7 @@ class Annotations(Document):
             parser = etree.iterparse(BytesIO(content), ("start",), **how)
             _, root = next(parser)
             self._check_root(root, content)
-            self._check_depth(root, 1)
+            self._check_depth(root)
             parser = etree.iterparse(BytesIO(content), tag=("image", "track"), **how)
             for _, element in parser:
                 if element.getparent().getparent() is None:
@@ -115,39 +116,35 @@ class Annotations(Document):
             message = f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>"
             raise FaultError(message, "expected <annotations>", f"line {root.sourceline}")
 
-    def _check_depth(self, element: Any, depth: int) -> None:
-        """Raise an error if elements below one are nested too deeply."""
-        if depth > self.limits.nesting:
-            message = f"XML is nested {depth} levels deep, the limit is {self.limits.nesting}"
+    def _check_depth(self, element: Any) -> None:
+        """Raise FaultError if elements of one are nested too deeply."""
+        nesting = self.limits.nesting
+        for deep in _DEEP(element, nesting=nesting)[:1]:
+            message = f"XML is nested {nesting + 1} levels deep, the limit is {nesting}"
             hint = "raise the limit with --max-nesting"
-            raise FaultError(message, hint, f"line {element.sourceline}")
-        for child in element:
-            self._check_depth(child, depth + 1)
+            raise FaultError(message, hint, f"line {deep.sourceline}")
 
     def _check_part(self, part: Any) -> None:
         """Check an element below the root."""
+        self._check_depth(part)
         if part.tag == "image":
-            for node in _ODD_NODES(part):
-                self._check_node(node)
+            for text in _TEXTS(part):
+                self._check_text(text)
             return
         if part.tag == "track":
             message = "contains a <track>: this is CVAT for video, which has no image names"
             raise FaultError(message, _AGAIN, f"line {part.sourceline}")
-        self._check_depth(part, 2)
         for child in part if part.tag != "meta" else ():
             if child.tag in _SHAPES:
                 message = f"<{child.tag}> is in <{part.tag[:_SHOWN]}>, expected in <image>"
                 self.problems.add_here(f"line {child.sourceline}", message, "export it again")
 
-    def _check_node(self, node: Any) -> None:
-        """Check an element that is nested deeply, or text between elements."""
-        if hasattr(node, "tag"):
-            self._check_depth(node, 5)
-            return
-        element = node.getparent()
-        before = "".join(element.itertext()) if node.is_tail else ""
-        line = element.sourceline + (before + node[: -len(node.lstrip())]).count("\n")
-        message = f"has text between its elements: {quote(node.strip())}"
+    def _check_text(self, text: Any) -> None:
+        """Add the problem of a text between elements."""
+        element = text.getparent()
+        before = "".join(element.itertext()) if text.is_tail else ""
+        line = element.sourceline + (before + text[: -len(text.lstrip())]).count("\n")
+        message = f"has text between its elements: {quote(text.strip())}"
         hint = "remove it, or write it as an element"
         self.problems.add_here(f"line {line}", message, hint)
 
