@@ -79,8 +79,5 @@ BAD = {
     "text as confidence": Bad(
         changed(SCORED, *AT, "confidence", to="0.9"), f'{FIRST}: confidence is "0.9"', True
     ),
-    "another image": Bad(
-        changed(SCORED, 0, "image", to="c.jpg"), f"{FIRST}: image 'c' is not in the ground", True
-    ),
     "other classes": Bad(changed(SCORED, *AT, "label", to="fox"), "no class in common", True),
 }

@@ -124,7 +124,6 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
         ("0 0 10 0 10 10 0 ship 0", "y4 'ship' is not a number"),
         (f"{SHIP} ship 0 1", "has 11 columns"),
         (f"{SHIP} ship 2", "difficult is '2', expected 0 or 1"),
-        (f"{SHIP} ship yes", "difficult is 'yes', expected 0 or 1"),
         ("0 0 nan 0 10 10 0 10 ship 0", "x2 'nan' is not a finite number"),
         ("0 0 1,5 0 10 10 0 10 ship 0", "use a decimal point, not a comma"),
         ("0,0,10,0,10,10,0,10,ship,0", "separated by spaces"),

@@ -120,7 +120,6 @@ def test_concatenating_with_tables_without_extra_columns_drops_them(tmp_path: Pa
         (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; use a decimal"),
         (CAR.replace("0.10", "2"), "truncated is not from 0 to 1, or -1; correct the line"),
         (CAR.replace(" 1 ", " 4 ", 1), "occluded is not 0, 1, 2, 3 or -1; correct the line"),
-        (CAR.replace(" 1 ", " 0.5 ", 1), "occluded is not 0, 1, 2, 3 or -1; correct the"),
         (CAR.replace("60.5 70", "1e300 1e300"), "box area overflows; correct the line"),
         (CAR.replace("-1000", "2_63", 1), "x '2_63' is not a number; use a decimal number"),
         (CAR.replace("Car", "C\x1bar"), "contains control character '\\x1b'; remove it"),

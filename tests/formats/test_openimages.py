@@ -292,11 +292,6 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
         ("<html>",),
         "looks like an HTML page; expected a CSV with the header `{plain}`",
     ),
-    "binary": ((b"\0\1\2",), "looks like binary data; expected a CSV with the header `{plain}`"),
-    "UTF-16": (
-        (PLAIN.encode("utf-16"),),
-        "looks like UTF-16 text (expected UTF-8); expected a CSV with the header `{plain}`",
-    ),
 }
 
 
@@ -315,7 +310,6 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
         "a,d\x1bg,0,1,0,1",
         r"LabelName contains control character '\x1b'; remove it",
     ),
-    "blank label": ("a,  ,0,1,0,1", "has no LabelName; add it"),
     "too few": (
         "a,dog,0,1,0",
         "has 5 columns, expected 6; write as many as the header has; {commas}",

@@ -128,11 +128,9 @@ BBOX = ("--shapes", "bbox")
 BAD = {
     "a list": Bad([], "is []; expected {"),
     "no objects": Bad(changed(A, without="objects"), "objects is missing"),
-    "an empty list": Bad(B, "no boxes in its 1 images"),
     "objects are an object": Bad(changed(A, "objects", to={}), "objects is {}; expected {"),
     "a size of text": Bad(changed(A, "size", to="50x40"), 'is "50x40"'),
     "tags are text": Bad(changed(A, "tags", to="x"), 'tags is "x"'),
-    "no type": Bad(changed(A, *AT, without="geometryType"), f"{FIRST}: geometryType is missing"),
     "an unknown type": Bad(made([1, 2], kind="star"), f'{FIRST}: geometryType is "star"'),
     "a type that is a list": Bad(made([1, 2], kind=[]), f"{FIRST}: geometryType is []"),
     "a bitmap": Bad(made([1, 2], kind="bitmap"), f'{FIRST}: geometryType is "bitmap"; use'),
@@ -145,19 +143,8 @@ BAD = {
     "no exterior": Bad(changed(A, *POINTS), f"{FIRST}: points.exterior is null"),
     "an empty exterior": Bad(made(), f"{FIRST}: points.exterior is []"),
     "one corner": Bad(made([1, 2]), f"{FIRST}: has 1 point as a rectangle"),
-    "three corners": Bad(made([1, 2], [3, 4], [5, 6]), f"{FIRST}: has 3 points as a rectangle"),
     "a point of one number": Bad(made([1], [3, 4]), f"{FIRST}: points.exterior[0] is [1]"),
     "an overflow": Bad(made([0, 0], [1e300, 1e300]), f"{FIRST}: box area overflows"),
     "a tag is text": Bad(changed(A, *TAGS, to=["x"]), f'{FIRST}: is "x"'),
     "a tag without name": Bad(changed(A, *TAGS, to=[{"value": 1}]), f"{FIRST}: name is missing"),
-    "a flag of text": Bad(
-        made([1, 2], [3, 4], hard="so"),
-        f"{FIRST}: flag 'hard' is 'so'; expected true or false, yes or no, 1 or 0",
-        options=("--attribute-flags", "hard=difficult"),
-    ),
-    "no such score": Bad(
-        SCORED, "no object has 'p'; correct --score-attribute", True, ("--score-attribute", "p")
-    ),
-    "text as score": Bad(made([1, 2], [3, 4], confidence="1"), f'{FIRST}: confidence is "1"', True),
-    "other classes": Bad(changed(SCORED, *AT, "classTitle", to="fox"), "no class in common", True),
 }

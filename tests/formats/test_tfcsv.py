@@ -103,7 +103,6 @@ BAD = {
     "empty file": Bad("", "is empty"),
     "only a header": Bad(HEADER + "\n", "no boxes in its 0 images"),
     "JSON": Bad("[]", "looks like JSON"),
-    "XML": Bad("<annotation/>", "looks like XML"),
     "UTF-16": Bad(TRUTH.encode("utf-16"), "UTF-16 text"),
     "not UTF-8": Bad(TRUTH.encode() + b"\xff", "0xff is not UTF-8"),
     "no header": Bad(KERAS, "line 1: has no header"),
@@ -115,7 +114,6 @@ BAD = {
     "no ymax": Bad(TRUTH.replace("ymax", "y2"), "line 1: has no column ymax"),
     "a column twice": Bad(TRUTH.replace("width", "xmin"), "line 1: duplicate column xmin"),
     "too few values": bad(f"{BOX},1,2,3", "has 7 columns, expected 8"),
-    "too many values": bad(f"{BOX},1,2,3,4,5", "has 9 columns, expected 8"),
     "an open quote": bad(
         f'"{BOX},1,2,3,4', "invalid CSV: unexpected end of data; correct the line"
     ),
@@ -124,11 +122,9 @@ BAD = {
     "no number": bad(f"{BOX},1,2,,4", "xmax '' "),
     "an overflow": bad(f"{BOX},0,0,1e300,1e300", "box area overflows"),
     "a negative width": bad(f"{BOX},9,2,3,4", "xmax = 3 is less than xmin = 9"),
-    "a negative height": bad(f"{BOX},1,9,3,4", "ymax = 4 is less than ymin = 9"),
     "no class name": bad("a.jpg,50,40,,1,2,3,4", "class is empty"),
     "no image": bad(",50,40,dog,1,2,3,4", 'image name is ""'),
     "another width": bad("a.jpg,51,40,dog,1,2,3,4", "width is '51', '50' in line 2"),
-    "another height": bad("a.jpg,50,,dog,1,2,3,4", "height is '', '40' in line 2"),
     "a negative image": bad("b.jpg,-50,40,dog,1,2,3,4", "width is -50.0"),
     "text as image size": bad("b.jpg,wide,40,dog,1,2,3,4", "width 'wide' "),
     "an image of two types": bad(
@@ -137,8 +133,6 @@ BAD = {
     "detections": Bad(SCORED, "line 1: has a column score (detections?)"),
     "NaN as score": Bad(SCORED.replace("0.9", "NaN"), "line 2: score 'NaN' ", True),
     "no image column": Bad(f"{SINK}\n1,2,3,4,1,0.9,\n", 'custom_data={"image": ...}', True),
-    "another image": Bad(SCORED.replace("a.jpg", "c.jpg"), "line 2: image 'c' is not in the", True),
-    "other classes": Bad(SCORED.replace("dog", "fox"), "no class in common", True),
     "a class without name": Bad(
         f"{SINK},image\n1,2,3,4,2,0.9,,a.jpg\n", "line 2: class '2' is not in", True
     ),

@@ -144,7 +144,6 @@ BAD = {
     "a blank filename": Bad(changed(TRUTH, KEY, "filename", to=""), f'"{KEY}": image name is ""'),
     "no regions": Bad(changed(TRUTH, KEY, without="regions"), f'"{KEY}": regions is missing'),
     "regions are text": Bad(changed(TRUTH, KEY, "regions", to="0"), f'"{KEY}": regions is "0"'),
-    "a number of regions": Bad(changed(TRUTH, KEY, "regions", to=2), f'"{KEY}": regions is 2'),
     "no shape": Bad(
         changed(TRUTH, *AT, without="shape_attributes"), f"{FIRST}: shape_attributes is"
     ),
@@ -180,7 +179,6 @@ BAD = {
         changed(TRUTH, *ATTRIBUTES, "kind", to={"a": True, "b": True}), "kind has 2 options set"
     ),
     "no such attribute": Bad(TRUTH, "breed is missing", options=("--class-attribute", "breed")),
-    "an empty CSV": Bad(HEADER, "no boxes in its 0 images"),
     "no column": Bad(CSV.replace("region_id", "id"), "line 1: has no column region_id"),
     "a missing row": Bad(f"{HEADER}\n{row('a.jpg', 2, 0, REGIONS[0])}", "'a.jpg' is '2', rows: 1"),
     "a count of text": Bad(f"{HEADER}\n{row('a.jpg', 'x', 0)}", "region_count of 'a.jpg' is 'x'"),
