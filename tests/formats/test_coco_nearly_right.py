@@ -45,11 +45,6 @@ READ: dict[str, tuple[Change, tuple[str, ...], str]] = {
         (),
         "info: image ids are text; read as the numbers of the ground truth (99) [image-ids-as",
     ),
-    "text with zeros": (
-        lambda record, _: record | {"image_id": f"{record['image_id']:012d}"},
-        (),
-        "[image-ids-as-text]",
-    ),
     "class names": (
         lambda record, truth: record | {"category_id": names(truth)[record["category_id"]]},
         (),

@@ -164,15 +164,6 @@ def test_a_missing_results_file_is_an_error_and_an_empty_one_no_detections(
     assert len(read_detections(folder, truth)) == 1
 
 
-def test_results_of_other_images_are_refused(truth: GroundTruth, tmp_path: Path) -> None:
-    folder = written(results(tmp_path), {"000003.txt": FOUND})
-    (problem,) = refused(lambda: read_detections(folder, truth))
-    assert problem.startswith(f"{folder / '000003.txt'}: line 1: image '000003' is not in the gro")
-    others = written(tmp_path / "others", {"7.txt": FOUND})
-    first = refused(lambda: read_detections(others, truth))[0]
-    assert "no image in common with the ground truth (here: '7'; ground" in first
-
-
 @pytest.mark.parametrize(
     ("files", "message"),
     [

@@ -175,14 +175,6 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     written(tmp_path / "dt", {"a.json": document(shape(score=1), shape(score=None))})
     with pytest.raises(InputError, match=r"shapes\[1\]: score is missing; 1 of 2 records has none"):
         read_detections(tmp_path / "dt", truth)
-    written(tmp_path / "dt", {"b.json": scored, "a.json": scored})
-    with pytest.raises(InputError, match=r"b.json: shapes\[0\]: image 'b' is not in the ground"):
-        read_detections(tmp_path / "dt", truth)
-    (tmp_path / "other").mkdir()
-    other = written(tmp_path / "other", {"a.json": document(shape(label="cat", score=1))})
-    with pytest.raises(InputError, match="cat"):
-        read_detections(other, truth)
-    assert len(read_detections(other, truth, as_is=True)) == 1
 
 
 def test_attributes_of_images(tmp_path: Path) -> None:

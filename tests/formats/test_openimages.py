@@ -17,7 +17,6 @@ from detap.formats.openimages.rows import FORM, Rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.protocols.fields import ANY_AREA
-from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Run
 from tests.coco import truth_of
 from tests.raised import raised
@@ -226,16 +225,6 @@ def test_detections_use_the_image_sizes_of_another_format(tmp_path: Path, detap:
     call = ("--gt", tmp_path / "gt.json", "--dt", dt)
     ended = detap("eval", *call, "--output-format", "json")
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
-    # Width and height exchanged: no number comes of it.
-    (tmp_path / "sizes.csv").write_text("image,width,height\na,40,80\n")
-    ended = detap("eval", *call, "--image-sizes", tmp_path / "sizes.csv")
-    assert (
-        f"{dt}: image 'a' is 80x40 in the ground truth, but 40x80 in {tmp_path}/sizes.csv: width "
-        "and height look swapped; correct "
-    ) in ended.err
-    other = written(tmp_path, SCORED, "b,dog,.5,.25,.5,.125,.375", name="other.csv")
-    ended = detap("eval", "--gt", call[1], "--dt", other)
-    assert "no image in common with the ground truth" in ended.err
     for width in (0, None):
         coco["images"][0]["width"] = width
         (tmp_path / "gt.json").write_text(json.dumps(coco))
@@ -401,13 +390,6 @@ def test_negative_sizes(tmp_path: Path) -> None:
         "line 3: XMax = 0.4 is less than XMin = 0.5; correct the boxes",
     ]
     assert len(read_ground_truth(path, as_is=True)) == 2
-
-
-def test_unknown_images(tmp_path: Path) -> None:
-    path = written(tmp_path, SCORED, "a,dog,1,0,1,0,1", "c,dog,1,0,1,0,1")
-    assert refused_detections(path) == [
-        f"line 3: image 'c' is not in the ground truth; {SAME_IMAGES}, or {LEAVE_OUT}"
-    ]
 
 
 def test_a_line_that_is_too_long(tmp_path: Path) -> None:

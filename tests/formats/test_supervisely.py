@@ -144,7 +144,6 @@ BAD = {
     "an empty exterior": Bad(made(), f"{FIRST}: points.exterior is []"),
     "one corner": Bad(made([1, 2]), f"{FIRST}: has 1 point as a rectangle"),
     "a point of one number": Bad(made([1], [3, 4]), f"{FIRST}: points.exterior[0] is [1]"),
-    "an overflow": Bad(made([0, 0], [1e300, 1e300]), f"{FIRST}: box area overflows"),
     "a tag is text": Bad(changed(A, *TAGS, to=["x"]), f'{FIRST}: is "x"'),
     "a tag without name": Bad(changed(A, *TAGS, to=[{"value": 1}]), f"{FIRST}: name is missing"),
 }

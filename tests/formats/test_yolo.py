@@ -247,8 +247,6 @@ def test_labels_without_images(tmp_path: Path) -> None:
     [
         ({"data.yaml": "val: images\n"}, "data.yaml",
          "val: no such file or directory 'images' (tried "),
-        ({"data.yaml": "val: ../images\n"}, "data.yaml",
-         "no such file or directory '../images' (tried "),
         ({"data.yaml": "path: x\nval: images\n"}, "data.yaml", "path: 'x' is not a folder"),
         (
             {"data.yaml": "val: images\n", "images/a.png": png(9, 9), "labels/a.txt": BOX,
@@ -258,11 +256,6 @@ def test_labels_without_images(tmp_path: Path) -> None:
         (
             {"data.yaml": "val: images\n", "images/a.png": png(9, 9), "images/a.jpg": jpeg()},
             "data.yaml", "images/a.png: duplicate image name 'a' (also ",
-        ),
-        (
-            {"data.yaml": "val: v.txt\n", "v.txt": "images/a.png\nimages/b.png\nb\n",
-             "images/a.png": png(9, 9), "labels/a.txt": BOX},
-            "data.yaml", "v.txt: line 2: no such file or directory 'images/b.png'",
         ),
         (
             {"data.yaml": "val: v.txt\n", "v.txt": "images/a.png\nb\n",

@@ -88,9 +88,8 @@ def test_selected_images_are_not_matched_again(
         "ground_truths",
         "ignored",
         "within_max_dets",
+        *("detections_count", "true_positives", "false_positives", "duplicates"),
     ):
-        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
-    for name in ("detections_count", "true_positives", "false_positives", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
     if protocol.name == "proposals":
         return
