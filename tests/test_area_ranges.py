@@ -178,14 +178,6 @@ def test_the_sizes_of_normalized_boxes_serve_ranges_in_percent() -> None:
     assert evaluator.compute().summary["AP-one"] == pytest.approx(1)
 
 
-def test_invalid_image_sizes_of_a_batch_are_refused() -> None:
-    evaluator = detap.Evaluator(protocol=coco("one=0:1%"), boxes="xyxy")
-    box = [[0.0, 0.0, 10.0, 10.0]]
-    truths = {"boxes": [box], "labels": [["x"]], "image_sizes": [[0, 5]]}
-    with pytest.raises(InputError, match=r"image_sizes is \[0\.0, 5\.0\]"):
-        evaluator.update(["a"], [box], [[0.5]], [["x"]], ground_truth=truths)
-
-
 def test_oks_uses_areas_in_pixels_also_with_ranges_in_percent(real_data: Path) -> None:
     folder = real_data / "keypoints"
     inputs = folder / "example_coco_val.json", folder / "example_coco_preds.json"

@@ -55,13 +55,6 @@ def test_boxes_and_areas_are_those_of_polygons() -> None:
     assert truth([DIAMOND], area=[7.0]).area.tolist() == [7]
 
 
-def test_areas_equal_those_of_the_core() -> None:
-    from detap.core.polygons import polygon_areas
-
-    polygons = np.random.default_rng(3).normal(100, 50, (500, 8))
-    assert truth(polygons).area.tolist() == polygon_areas(polygons).tolist()
-
-
 def test_the_direction_of_corners_does_not_matter() -> None:
     turned = np.reshape(DIAMOND, (4, 2))[::-1].reshape(1, 8)
     assert detap.evaluate(truth(turned), detections([DIAMOND]), "coco-polygon").summary["AP"] > 0.99
@@ -99,12 +92,6 @@ def test_an_evaluator_of_boxes_rejects_polygons() -> None:
     message = "coco compares boxes, but there are oriented boxes in the ground truth; use --iou-ty"
     with pytest.raises(UsageError, match=message):
         detap.Evaluator(truth([DIAMOND]), "coco")
-
-
-def test_an_evaluator_of_polygons() -> None:
-    evaluator = detap.Evaluator(truth([DIAMOND]), "coco-polygon")
-    evaluator.update(["a"], None, [[0.9]], [["thing"]], polygons=[[SQUARE]])
-    assert evaluator.compute().summary["AP"] == pytest.approx(0.1)
 
 
 def test_polygons_and_boxes_in_batches() -> None:

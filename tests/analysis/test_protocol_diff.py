@@ -210,17 +210,6 @@ def test_matching_and_its_dependent_fields_are_one_step() -> None:
     assert diff.descriptions[1] == "matching by-score instead of kitti, and dependent fields"
 
 
-def test_twelve_steps_are_scored_in_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    monkeypatch.setattr(module, "MAX_STEPS", 7)
-    walked = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    assert (whole.is_exhaustive, walked.is_exhaustive) == (True, False)
-    assert walked.combinations == 16
-    assert [part[:2] for part in walked.effects] == [part[:2] for part in whole.effects]
-    assert all(isnan(number) for part in walked.effects for number in part[2:])
-    assert fsum(walked.fractions) == pytest.approx(1, abs=1e-14)
-
-
 def test_large_data_is_scored_in_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum(map(len, difficult()))
     for most, everywhere in ((256 * rows, True), (256 * rows - 1, False)):
@@ -286,7 +275,6 @@ def test_a_metric_by_either_name() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "at", "message"),
     [
-        ("coco", "coco", None, "coco and coco do not differ in any field that AP depends on"),
         ("coco", "coco|max-dets:1,100", "AP50", "do not differ in any field that AP50 depends on"),
         ("coco", "coco|primary-metric:mAP", None, "do not differ in any field that AP depends on"),
         ("voc2012", "coco", "AP75", "protocol voc2012 has no metric 'AP75'"),

@@ -169,25 +169,6 @@ def test_an_image_in_two_saved_tables_is_refused(saved: tuple[str, ...], detap: 
 # --- selections and ties
 
 
-def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -> None:
-    for name, asked in (("all", ()), ("two", TWO), ("some", ("--images", "1,2,3"))):
-        assert detap("eval", *WHOLE, *asked, "-o", f"{name}.json").status == 0
-    gate = ("--max-drop", "0")
-    for name, asked in (("all", ()), ("two", TWO), ("some", ("--images", "1,2,3"))):
-        for other in ("all", "two", "some"):
-            ended = detap("eval", *WHOLE, *asked, "--baseline", f"{other}.json", *gate)
-            assert ended.status == (0 if name == other else 2), ended.err
-            if name != other:
-                assert "is not comparable: selection (baseline: " in ended.err
-                assert len(ended.err.strip().splitlines()) <= 2
-    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
-    selection = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
-    assert f"selection (baseline: all classes and images; current: {selection})" in ended.err
-    assert "--allow-mismatch" in ended.err
-    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-mismatch")
-    assert ended.status in (0, 1)
-
-
 @pytest.mark.parametrize(
     "more", [(), ("--errors",), ("--engine", "dask")], ids=["one process", "errors", "dask"]
 )

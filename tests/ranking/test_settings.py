@@ -33,19 +33,6 @@ def test_a_command_without_options_uses_its_table(folder: Path, detap: Run) -> N
     assert report["protocol"]["cutoffs"] == [1, 2]
 
 
-def test_command_line_over_environment_over_file(
-    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "pyproject.toml").write_text(f"[tool.detap.{BASE[1:]}k = 3\n")
-    (folder / "inner").mkdir()
-    monkeypatch.chdir(folder / "inner")  # paths are relative to the file
-    call = ("rank", "retrieval", "--output-format", "json")
-    assert "mAP@3" in summary(detap(*call))
-    monkeypatch.setenv("DETAP_K", "2")
-    assert "mAP@2" in summary(detap(*call))
-    assert "mAP@1" in summary(detap(*call, "--k", "1"))
-
-
 def test_rankings_have_separate_targets(folder: Path, detap: Run) -> None:
     night = '[rank-retrieval.targets.night]\nqrels = "night.txt"\n'
     (folder / "detap.toml").write_text(BASE + night)
