@@ -162,9 +162,12 @@ def _paths_of(value: Any, kind: type[GroundTruth] | type[Detections]) -> tuple[s
 
 
 def _paths(path: _Path | Sequence[_Path]) -> tuple[str, ...]:
-    given: list[Any] = [path]
-    if isinstance(path, Iterable) and not isinstance(path, str | os.PathLike | Mapping):
+    if isinstance(path, str | os.PathLike):
+        given: Sequence[_Path] = [path]
+    elif isinstance(path, Iterable) and not isinstance(path, Mapping):
         given = [*path]
+    else:
+        refuse_path(path)
     if not all(map(is_path, given)):
         refuse_path(path)
     paths = expand_patterns([os.fspath(one) for one in given])

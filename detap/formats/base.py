@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from detap.errors import InputError, Problem
+from detap.errors import InputError, Note, Problem
+from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.options import Option
 from detap.io.paths import Path
@@ -66,8 +67,6 @@ class Format:
 
     It may change the options for the reader.
     """
-    write: ClassVar[Callable[..., Iterator[tuple[str, bytes]]]]
-    """Yields names and contents of files, given a Content; adds notes on lost data to a list."""
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -92,6 +91,10 @@ class Format:
         names = self.file_names(ground_truth) if self.by_ids else {}
         folders = nearby_folders(ground_truth, self.image_folders)
         return folders, {str(image): name for image, name in names.items()}
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield names and contents of files; add notes on lost data."""
+        raise NotImplementedError
 
     def geometry(self, path: str, reading: Mapping[str, Any]) -> str:
         """Return the geometry of a ground truth, in `geometry_protocols`, or ""; raise nothing."""

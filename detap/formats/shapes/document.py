@@ -8,7 +8,7 @@ import math
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -113,10 +113,6 @@ class Document(RowReader):
     score_names: tuple[str, ...] = SCORES
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
     sizes_of_detections = False  # True if detections use a table of image sizes
-    image_of: ClassVar[Callable[..., Image]]
-    """Returns the image of a record, given its location, itself and the file."""
-    item_of: ClassVar[Callable[..., Item | None]]
-    """Returns the object of a record; None skips it."""
     noted: tuple[Note, ...] = ()  # {} stands for `kinds`; `counts` has numbers of their codes
 
     def __init__(
@@ -191,6 +187,14 @@ class Document(RowReader):
             required(object_of(content, self.expected), self.objects_key, list, self.expected)
             content = [("", content)]
         yield from content
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a record."""
+        raise NotImplementedError
+
+    def item_of(self, record: Any) -> Item | None:
+        """Return the object of a record; None skips it."""
+        raise NotImplementedError
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
@@ -454,9 +458,6 @@ class OutputOfModel(Document):
 class NumbersDocument(Document):
     """Text files with numbers, separated by commas, in each line."""
 
-    numbers_of: ClassVar[Callable[..., Any]]
-    """Returns the values of the words of a line; raises FaultError if it is invalid."""
-
     def parse(self, data: bytes) -> Any:
         """Return the location and the numbers of each line; collect problems."""
         if kind := looks_like(data):
@@ -466,6 +467,10 @@ class NumbersDocument(Document):
             with self.problems.collected(f"line {number}"):
                 rows.append((f"line {number}", self.numbers_of(words_of(line))))
         return rows
+
+    def numbers_of(self, words: list[str]) -> Any:
+        """Return the values of a line; raise FaultError if it is invalid."""
+        raise NotImplementedError
 
 
 def words_of(line: str) -> list[str]:
@@ -527,8 +532,6 @@ class DocumentFormat(Format):
     written: ClassVar[tuple[str, str]] = ("annotations.json", "detections.json")  # by `write`
     lost_flags: ClassVar[tuple[str, ...]] = ("crowd", "difficult", "ignore", "group_of")
     writes_unused_classes: ClassVar[bool] = False  # True if files list their classes
-    text: ClassVar[Callable[..., bytes]]
-    """Returns the file of a table, given the content, the table and a list for notes."""
 
     def fits(self, path: str) -> bool:
         """Return True if a file, or the first few of a folder, are of the format."""
@@ -591,6 +594,10 @@ class DocumentFormat(Format):
     ) -> Iterator[tuple[str, bytes]]:
         """Yield the files of a table; by default one."""
         yield self.written[isinstance(table, Detections)], self.text(content, table, notes)
+
+    def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
+        """Return the file of a table."""
+        raise NotImplementedError
 
 
 class ModelFormat(DocumentFormat):
