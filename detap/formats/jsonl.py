@@ -352,8 +352,9 @@ def read_detections(
     image, extra, image_notes = _image_indices(lines, ground_truth, limits)
     sizes = ground_truth.image_sizes
     if sizes is not None:
-        sizes = np.vstack([sizes, [np.nan, np.nan]])  # of the image -1
-    corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
+        sizes = np.vstack([sizes, [np.nan, np.nan]])  # of unknown images
+    of_sizes = image % np.int32(len(ground_truth.images) + 1)  # -1 is the last
+    corners, box_area, box_format = _boxes(lines, boxes, of_sizes, sizes)
     known = () if by_name else ground_truth.class_ids
     unknown_classes = [name for name in lines.classes if name not in set(known)]
     label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
@@ -403,25 +404,17 @@ def _boxes(
     lines: Lines, boxes: str | None, image: Integers, sizes: Floats | None
 ) -> tuple[Floats, Floats, str]:
     """Return corners, areas and the box format, which must be clear if it is not given."""
-    box = lines.box
+    box, reason = lines.box, ""
     corners, area = encode_boxes(box, boxes or "xywh")
-    if boxes is None and len(box) and (reason := _why_not_xywh(box, corners, image, sizes)):
+    if sizes is None or np.isnan(sizes).all():
+        if (box[:, 2:] > box[:, :2]).all():
+            reason = "without image width and height, boxes fit both formats"
+    elif (beyond := survey_boxes(corners, image, sizes, 1.0)[0]) * _FEW >= len(box):
+        reason = f"{beyond} of {len(box)} boxes extend beyond their image as x, y, width, height"
+    if boxes is None and len(box) and reason:
         hint = "pass boxes='xywh' or 'xyxy' (--boxes)"
         refuse(lines.path, f"box format of bbox is unknown: {reason}", hint)
     return corners, area, boxes or "xywh"
-
-
-def _why_not_xywh(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) -> str:
-    """Return the reason why boxes may not be xywh, or ""."""
-    known = None if sizes is None or bool(np.isnan(sizes).all()) else sizes
-    if known is not None:
-        beyond = survey_boxes(corners, image, known, 1.0)[0]
-        if beyond * _FEW >= len(box):
-            return f"{beyond} of {len(box)} boxes extend beyond their image as x, y, width, height"
-        return ""
-    if (box[:, 2:] > box[:, :2]).all():
-        return "without image width and height, boxes fit both formats"
-    return ""
 
 
 def _source(lines: Lines, limits: Limits, as_is: bool, box_format: str) -> Source:

@@ -224,6 +224,15 @@ def test_other_file_types_are_detected(tmp_path: Path) -> None:
     ]
 
 
+def test_detections_on_images_left_out_decide_no_box_format(tmp_path: Path) -> None:
+    one = {"bbox": [[10, 20, 30, 40]], "category": ["cat"]}
+    names = [f"{n}.jpg" for n in range(20)]
+    truth = read_ground_truth(write(tmp_path / "gt.jsonl", *(image(n, one) for n in names)))
+    scored = (image(n, {**one, "score": [0.5]}) for n in (*names, "x.jpg", "y.jpg"))
+    dt = write(tmp_path / "dt.jsonl", *scored)
+    assert len(read_detections(dt, truth, extra_images="drop")) == len(names)
+
+
 # --- both readings
 
 
