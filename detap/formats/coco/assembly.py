@@ -61,9 +61,6 @@ _TRUTH_NOTES = {
 }
 
 
-_NUMBERS_DISAGREE = "num_keypoints disagrees with v; using num_keypoints"
-
-
 class Source(RowReader):
     """The origin of columns; `record` returns the location of a row's record."""
 
@@ -139,9 +136,10 @@ def _truth_notes(columns: TruthColumns, box_format: str) -> Iterator[Note]:
         invalid = ((v != 0) & (v != 1) & (v != 2)).any(axis=1)
         disagreeing = (v > 0).any(axis=1) == table.no_keypoints
         odd, other = (int(np.count_nonzero(rows)) for rows in (invalid, disagreeing))
+        message = "num_keypoints disagrees with v; using num_keypoints"
         yield from nonzero_notes(
             Note("odd-visibility", "v is not 0, 1 or 2; keypoints with v > 0 are labeled", odd),
-            Note("num-keypoints-disagrees", _NUMBERS_DISAGREE, other),
+            Note("num-keypoints-disagrees", message, other),
         )
     for section, ids in columns.repeated.items():
         if ids:

@@ -16,8 +16,6 @@ from detap.io.problems import FaultError
 from detap.tables.columns import EXACT
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
-Rows = Sequence[int] | NDArray[np.intp]
-
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
 
@@ -38,7 +36,7 @@ def detections_of(
     unknown: Iterable[Name],
     *left_out: tuple[Flags, Note],
     **columns: Any,
-) -> tuple[Detections, Rows]:
+) -> tuple[Detections, Sequence[int] | NDArray[np.intp]]:
     """Return the table of columns, and the rows that it keeps, without those flagged.
 
     Its classes are those `known` in the ground truth, if any, and `unknown` ones that have rows.

@@ -110,7 +110,7 @@ def read_detections(
     source_file = SourceFile(source.path, len(columns), sha256=source.sha256)
     described = Source(source_file, limits, as_is, results.location, results.boxes)
     if columns.mask is not None:
-        polygons = results.polygons if results.masks else None
+        polygons = results.segmentations.listed if results.masks else None
         columns, mask_notes = masked_detections(columns, ground_truth, described, polygons)
         notes = (*mask_notes, *notes)
     table = detection_table(columns, ground_truth, described, results.category_names)

@@ -152,11 +152,6 @@ _GEOMETRIES = ("segmentation", "keypoints", "poly")
 _MOST_DEGREES = 1e6
 
 
-def image_values(record: Record, columns: Columns) -> Values:
-    """Return the values of an image of ground truth."""
-    return values_of(_present(record, "id"), columns, "xywh", ("id",))
-
-
 def values_of(record: Record, columns: Columns, boxes: str, keys: Sequence[str]) -> dict[str, Any]:
     """Return the values of the columns that a record has, or must have: the `keys`."""
     values: dict[str, Any] = {}
@@ -181,7 +176,7 @@ def annotation_values(
     record: Record, columns: Columns, boxes: str, *, keys: Sequence[str]
 ) -> Values:
     """Return the values of an annotation, which must have the `keys`."""
-    record = _present(record, "bbox", *keys)
+    record = present(record, "bbox", *keys)
     if "bbox" not in keys and has_no_box(record):
         record.pop("bbox", None)
     values = values_of(record, columns, boxes, keys)
@@ -199,7 +194,7 @@ def result_values(
     named = tuple(keys)
     if no_box and all(record.get(key) is None for key in _GEOMETRIES):
         named += _GEOMETRIES  # by the message of a record without any
-    record = _present(record, "bbox", *named)
+    record = present(record, "bbox", *named)
     if "category_id" not in record and isinstance(record.get("category_name"), str):
         record["category_id"] = record["category_name"]
     if not isinstance(record.get("file_name"), str):
@@ -216,7 +211,7 @@ def has_no_box(record: Record) -> bool:
     return record.get("bbox") in (None, [])
 
 
-def _present(record: Record, *kept: str) -> Record:
+def present(record: Record, *kept: str) -> Record:
     """Return a record without its null values, except of the keys that are `kept`."""
     return {key: value for key, value in record.items() if value is not None or key in kept}
 

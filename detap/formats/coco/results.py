@@ -99,7 +99,7 @@ class ResultsFile:
         self._records.drain = self._drain
         has_ids = self.masks or bool(self.keypoints)
         self._records.identify = lambda row: loaded(fields, "id", row) if has_ids else None
-        self._segmentations = SegmentationLists(self._records)
+        self.segmentations = SegmentationLists(self._records)
         keys = {*self.keypoints, "keypoints"}
         self._keypoints = {key: KeypointLists(self._records, key) for key in sorted(keys)}
         self._quadrilaterals = Quadrilaterals(self._records, "poly")
@@ -143,15 +143,10 @@ class ResultsFile:
         """True if a record has a segmentation."""
         return self._has_masks and self._fields.holds("segmentation")
 
-    @property
-    def polygons(self) -> int:
-        """Number of segmentations that are polygons or uncompressed RLE."""
-        return self._segmentations.listed
-
     def _drain(self) -> None:
         fields = self._fields
         if self.masks or self.has_segmentations:
-            self._segmentations.drain()
+            self.segmentations.drain()
         for key, points in {**self._keypoints, "poly": self._quadrilaterals}.items():
             if fields.holds(key):
                 points.drain()
@@ -190,7 +185,7 @@ class ResultsFile:
         score, score_notes = self._scores()
         mask, masks = None, None
         if self.masks or self.has_segmentations:
-            mask, masks = self._segmentations.columns()
+            mask, masks = self.segmentations.columns()
             if not (self.masks or len(masks)):
                 mask, masks = None, None
         box = fields.take("bbox").reshape(-1, 4)

@@ -28,9 +28,10 @@ from detap.formats.coco.records import (
     category_ids,
     check_text,
     identifier_of,
-    image_values,
     other_type,
+    present,
     rotation_of,
+    values_of,
 )
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import (
@@ -109,7 +110,7 @@ class TruthFile:
         self._annotations = Fields(of_annotation, one_each, xyxy=boxes == "xyxy")
         self._annotations.each = not kinds.keys().isdisjoint(attributes)
         self.fields = self._images, self._annotations
-        self._image = partial(image_values, columns=of_image)
+        self._image = lambda record: values_of(present(record, "id"), of_image, "xywh", ("id",))
         self._annotation = partial(
             annotation_values, columns=of_annotation, boxes=boxes, keys=required
         )
