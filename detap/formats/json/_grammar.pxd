@@ -11,6 +11,7 @@ from libc.string cimport memcmp
 from detap.tables._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
 from detap.formats.reading._names cimport word_hash
+from detap.formats.reading._numbers cimport read_number
 
 
 cdef extern from *:
@@ -109,28 +110,6 @@ cdef inline Bytes skip_colon(Cursor *cursor, Bytes p) noexcept nogil:
     return skip_space(p + 1) if p[0] == c':' else fail(cursor, p)
 
 
-cdef inline Bytes _skip_number(Cursor *cursor, Bytes p) noexcept nogil:
-    p += p[0] == c'-'
-    if not is_digit(p[0]) or (p[0] == c'0' and is_digit(p[1])):
-        return fail(cursor, p)
-    while is_digit(p[0]):
-        p += 1
-    if p[0] == c'.':
-        p += 1
-        if not is_digit(p[0]):
-            return fail(cursor, p)
-        while is_digit(p[0]):
-            p += 1
-    if p[0] | 32 == c'e':
-        p += 1
-        p += p[0] == c'-' or p[0] == c'+'
-        if not is_digit(p[0]):
-            return fail(cursor, p)
-        while is_digit(p[0]):
-            p += 1
-    return p
-
-
 cdef inline Bytes skip_word(Cursor *cursor, Bytes p, const char *word, int length) noexcept nogil:
     if memcmp(p, word, length) != 0:
         return fail(cursor, p)
@@ -140,6 +119,7 @@ cdef inline Bytes skip_word(Cursor *cursor, Bytes p, const char *word, int lengt
 cdef inline Bytes skip_value(Cursor *cursor, Bytes p, int depth) noexcept nogil:
     """Skip a value at nesting level `depth` and check its syntax."""
     cdef bint escapes
+    cdef double number
     cdef uint8_t c = p[0]
     if c == c'"':
         return skip_string(cursor, p, &escapes)
@@ -153,7 +133,7 @@ cdef inline Bytes skip_value(Cursor *cursor, Bytes p, int depth) noexcept nogil:
         return skip_word(cursor, p, b"false", 5)
     if c == c'n':
         return skip_word(cursor, p, b"null", 4)
-    return _skip_number(cursor, p)
+    return read_number(p, cursor.end, &cursor.failed, &number)
 
 
 cdef inline Bytes _skip_array(Cursor *cursor, Bytes p, int depth) noexcept nogil:
