@@ -8,21 +8,9 @@ Inline functions only.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from detap.tables._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
 from detap.formats.reading._names cimport word_hash
 from detap.formats.reading._numbers cimport read_number
-
-
-cdef extern from *:
-    """
-    /* Constants with a value in each byte. */
-    #define DETAP_SPACES 0x2020202020202020ULL
-    #define DETAP_QUOTES 0x2222222222222222ULL
-    #define DETAP_SLASHES 0x5C5C5C5C5C5C5C5CULL
-    """
-    uint64_t SPACES "DETAP_SPACES"
-    uint64_t QUOTES "DETAP_QUOTES", SLASHES "DETAP_SLASHES"
 
 
 cdef struct Cursor:
@@ -61,24 +49,10 @@ cdef inline Bytes _skip_escape(Cursor *cursor, Bytes p) noexcept nogil:
 
 cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept nogil:
     """Skip a string; `p` is at its quote. Sets `escapes` if it has any."""
-    cdef uint64_t x, quote, slash, special
     cdef Bytes behind
     escapes[0] = False
     p += 1
-    while True:
-        x = load(p)
-        quote = x ^ QUOTES
-        slash = x ^ SLASHES
-        # Zero bytes of `quote` and `slash`, bytes below a space, bytes beyond ASCII.
-        special = ((quote - LOW_BITS) & ~quote) | ((slash - LOW_BITS) & ~slash)
-        special |= ((x - SPACES) & ~x) | x
-        special &= HIGH_BITS
-        if special == 0:
-            p += 8
-            continue
-        p += trailing_zeros(special) >> 3
-        if p[0] == c'"':
-            return p + 1
+    while p[0] != c'"':
         if p[0] == c'\\':
             escapes[0] = True
             p = _skip_escape(cursor, p)
@@ -86,9 +60,10 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
             behind = skip_character(p, cursor.end)
             p = behind if behind != NULL else fail(cursor, p)
         else:
-            return fail(cursor, p)
+            p = p + 1 if p[0] >= c' ' else fail(cursor, p)
         if p == NULL:
             return NULL
+    return p + 1
 
 
 cdef inline Bytes skip_key(Cursor *cursor, Bytes p, uint64_t *hashed) noexcept nogil:
