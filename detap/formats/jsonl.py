@@ -173,9 +173,18 @@ class Lines:
         except UnicodeDecodeError:
             decode(self._text[: self._size], self.path)
             raise
+        faults = Problems(1, "")
+        cursor = JsonText(text, faults)
         try:
             if text.strip():
-                self._append(self._record(text, number))
+                value = cursor.only_value()
+                if cursor.constants:
+                    raise FaultError(*HOLDS_CONSTANTS)
+                for problem in faults.listed:
+                    self.problems.at(number, f"line {number}", problem.message, problem.hint)
+                if not isinstance(value, dict):
+                    raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
+                self._append(value)
         except NotJsonError as error:
             name, hint = looks_like(self._text[: self._size]) if number == 1 else ("", "")
             if name and name != "JSON Lines":
@@ -185,18 +194,6 @@ class Lines:
         except FaultError as wrong:
             self._refuse(number, wrong)
         return True
-
-    def _record(self, text: str, number: int) -> Record:
-        faults = Problems(1, "")
-        cursor = JsonText(text, faults)
-        value = cursor.only_value()
-        if cursor.constants:
-            raise FaultError(*HOLDS_CONSTANTS)
-        for problem in faults.listed:
-            self.problems.at(number, f"line {number}", problem.message, problem.hint)
-        if not isinstance(value, dict):
-            raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
-        return value
 
     def _append(self, record: Record) -> None:
         """Append a line and its objects."""
