@@ -120,13 +120,9 @@ class JsonFile:
                 read = stream.read if data is None else BytesIO(data).read
                 self._size = stream.size
                 self._reader = Reader(read, limits.file_bytes, limits.nesting)
-                # Not of this file: what is parsed would refer to itself, and be freed late.
-                path = self.path
-
-                def content() -> bytes:
-                    return read_bytes(path, limits) if data is None else data
-
-                yield Document(self._reader, content, shown(path), limits)
+                again = partial(read_bytes, self.path, limits)
+                content = again if data is None else partial(bytes, data)
+                yield Document(self._reader, content, shown(self.path), limits)
                 if data is not None:
                     self.sha256 = new_hash(data).hexdigest()
                 elif limits.digests:
