@@ -177,7 +177,9 @@ cdef class RaggedLines(RowColumns):
                 if not put_number(&self.numbers, value):
                     return False
                 if self.first == 0:
-                    flag = _is_digits(word, at)
+                    while word < at and is_digit(word[0]):
+                        word += 1
+                    flag = word == at
             word = at
             at = _skip_blanks(at, end)
             if at == word and at < end:
@@ -187,12 +189,6 @@ cdef class RaggedLines(RowColumns):
         if name < 0 or column == 0 or (self.first > 0 and column not in (self.first, self.second)):
             return False
         return self.end_row(file, line, name, flag)
-
-
-cdef inline bint _is_digits(const char *at, const char *end) noexcept:
-    while at < end and is_digit(at[0]):
-        at += 1
-    return at == end
 
 
 cdef bint _is(const char *at, const char *end, bytes word) noexcept:
