@@ -89,6 +89,8 @@ def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> 
 def test_no_predicted_keypoints_at_all(tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(1, 3), "", "kpt_shape: [1, 3]\n")
     assert score(data, "ultralytics-pose").summary["AP"] == 0
+    detap.convert(tmp_path / "out", *tables(data), to="yolo")
+    assert (tmp_path / "out/predictions/labels/a.txt").read_text() == ""
 
 
 def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from detap.checks.tables import pair_key, repeats
 from detap.core.polygons import box_polygons
 from detap.errors import Note
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import (
     Content,
     check_file_names,
@@ -149,16 +150,15 @@ def _keypoint_fractions(
         labeled = np.clip(np.ceil(table.keypoints[:, :, 2]), 0, 2)
         points = np.where(labeled[:, :, None] > 0, points, 0.0)
         high = HIGHEST
-    flat = _fractions_of(points.reshape(len(points), -1), np.tile(size, count), notes, rows)
-    fractions = flat.reshape(-1, count, 2)
+    fractions = _fractions_of(points, size[:, None], notes, rows)
     beyond = ((fractions < 1 - high) | (fractions > high)).any(axis=(1, 2))
     message = f"keypoints of {rows} are beyond the image; YOLO readers reject them"
     notes += lost(message, np.asarray(beyond))
-    return np.concatenate([fractions, labeled[:, :, None]], axis=2).reshape(len(points), -1)
+    return np.concatenate([fractions, labeled[:, :, None]], axis=2).reshape(len(points), 3 * count)
 
 
 def _fractions_of(pixels: Floats, sides: Floats, notes: list[Note], rows: str) -> Floats:
-    """Return coordinates (N, k) as fractions of sides (N, k), bit-exact if possible."""
+    """Return coordinates (N, ...) as fractions of sides, bit-exact if possible."""
     fractions = pixels / sides
     nearest, missing = fractions.copy(), fractions * sides != pixels
     tried = [np.round(fractions, d) for d in _DECIMALS]
@@ -166,11 +166,9 @@ def _fractions_of(pixels: Floats, sides: Floats, notes: list[Note], rows: str) -
         exact = missing & (candidate * sides == pixels)
         nearest[exact] = candidate[exact]
         missing &= ~exact
-    rounded = missing.any(axis=1)
-    if rounded.any():
-        message = f"{rows}: coordinates change in the last bits as fractions"
-        count = int(np.count_nonzero(rounded))
-        notes.append(Note("values-rounded", message, count, severity="info"))
+    count = int(np.count_nonzero(missing.any(axis=tuple(range(1, missing.ndim)))))
+    message = f"{rows}: coordinates change in the last bits as fractions"
+    notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
     return nearest
 
 
@@ -197,10 +195,8 @@ def _box_fractions(
     pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), size)
     corners, area = encode_boxes(pixels, "xywh")
     off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
-    if count := int(np.count_nonzero((off > 0) | (area != table.box_area))):
-        message = (
-            f"{rows}: corners or areas are rounded as fractions, corners by up to "
-            f"{off.max():.1g} pixels"
-        )
-        notes.append(Note("values-rounded", message, count, severity="info"))
+    count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
+    message = f"{rows}: corners or areas are rounded as fractions, corners by up to "
+    message += f"{off.max(initial=0):.1g} pixels"
+    notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
     return fractions
