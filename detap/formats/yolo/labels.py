@@ -115,14 +115,12 @@ class LabelReader(FolderReader):
         for is_whole_last in (rows.flag, np.zeros_like(rows.flag)):
             kind = 2 * rows.counts + is_whole_last
             ends = [form.ends(k // 2, k % 2 == 1) for k in range(kind.max(initial=0) + 1)]
-            track, confidence = np.array(ends, np.bool_)[kind].T
+            track, confidence, allowed = np.array(ends, np.bool_)[kind].T
             self.rows = rows.without_last(track)
             if not self.predicted:
                 self._refuse_keypoints()
-            counts = self.rows.counts - confidence
-            allowed = np.array([*map(form.allows, range(counts.max(initial=0) + 1))], np.bool_)
             self.add_problems(
-                ~allowed[counts], lambda row: form.wrong_length(int(rows.counts[row])), form.hint
+                ~allowed, lambda row: form.wrong_length(int(rows.counts[row])), form.hint
             )
             self.problems.raise_any()
             unclear = self.predicted and set(rows.last[track].tolist()) in ({0}, {1}, {0, 1})

@@ -79,15 +79,15 @@ class YoloForm(LineForm):
             raise FaultError(self.wrong_length(0), self.hint)
         self.resolve(word)
         is_whole_last = is_whole(columns[-1])
-        track, confidence = self.ends(len(columns), is_whole_last)
+        track, confidence, _ = self.ends(len(columns), is_whole_last)
         titles = self._titles(len(columns) - track - confidence)
         titles = (*titles, *("conf",) * confidence, *("the last column",) * len(columns))
         return word, numbers_of(titles[: len(columns)], columns), is_whole_last
 
-    def ends(self, numbers: int, is_whole_last: bool) -> tuple[bool, bool]:
+    def ends(self, numbers: int, is_whole_last: bool) -> tuple[bool, bool, bool]:
         """Return True for a track id at the end of so many numbers, and for a confidence before.
 
-        The number of coordinates is even.
+        The number of coordinates is even; the third is True if a row may have as many.
         """
         rest = numbers - 1 - self.scored
         is_shape = rest in (self.counts or (len(BOX),))
@@ -98,13 +98,10 @@ class YoloForm(LineForm):
         track = is_whole_last and is_shape and rest + 1 not in self.counts
         numbers -= track
         odd = numbers not in self.counts if self.counts else numbers % 2 == 1
-        return track, self.scored and odd
-
-    def allows(self, count: int) -> bool:
-        """Return True if a row may have so many coordinates."""
-        if self.counts:
-            return count in self.counts
-        return count == len(BOX) or (count >= (2 if self.contours else 6) and count % 2 == 0)
+        count = numbers - (self.scored and odd)
+        is_polygon = count >= (2 if self.contours else 6) and count % 2 == 0
+        allowed = count in self.counts if self.counts else count == len(BOX) or is_polygon
+        return track, self.scored and odd, allowed
 
     def wrong_length(self, numbers: int) -> str:
         """Return the message for a row of another number of numbers."""
