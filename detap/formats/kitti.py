@@ -21,7 +21,7 @@ from detap.formats.reading.sniffing import first_line
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.folder import first_folder
 from detap.formats.text.lines import LineForm, are_numbers
-from detap.formats.text.reader import FolderReader, Rows, first_words
+from detap.formats.text.reader import FolderReader, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
@@ -58,16 +58,15 @@ def read_ground_truth(
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read KITTI labels; ``DontCare`` objects become difficult objects of a class of this name."""
-    check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), _LABELS, "KITTI's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
-    rows, values = _read(reader, boxes, scored=False)
-    names = _one_spelling(rows.names)
+    values = _read(reader, boxes, scored=False)
+    names = _one_spelling(reader.rows.names)
     return reader.ground_truth(
         names,
         boxes=np.ascontiguousarray(values[:, _BOX]),
         box_format=boxes,
-        flags={"difficult": np.array([name == _DONT_CARE for name in names], np.bool_)[rows.name]},
+        flags={"difficult": np.array(names, np.str_)[reader.rows.name] == _DONT_CARE},
         extra={name: values[:, column].copy() for column, name in enumerate(_COLUMNS[:3])},
     )
 
@@ -81,7 +80,6 @@ def read_detections(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read KITTI results, with scores or without; every image needs a file, as in the kit."""
-    check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
     reader = FolderReader(folder, as_is, limits)
     problems = reader.problems
@@ -93,14 +91,14 @@ def read_detections(
     if len(missing) == len(ground_truth.images):
         problems.lead = nothing_in_common(folder.given, folder.members, ground_truth)
     problems.raise_any()
-    rows, values = _read(reader, boxes, scored=True)
+    values = _read(reader, boxes, scored=True)
     return reader.detections(
         ground_truth,
-        rows.name,
-        _one_spelling(rows.names, ground_truth.classes),
+        reader.rows.name,
+        _one_spelling(reader.rows.names, ground_truth.classes),
         notes=(files_skipped(folder.skipped, "detections"),),
         images=reader.images,
-        image=rows.file,
+        image=reader.rows.file,
         boxes=np.ascontiguousarray(values[:, _BOX]),
         box_format=boxes,
         score=values[:, _SCORE].copy(),
@@ -120,11 +118,11 @@ def _one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
     return [spelling[name.casefold()] for name in names]
 
 
-def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floats]:
-    """Return the rows and their numbers (N, 14 or 15); raise InputError for invalid ones."""
-    form = kitti_form(boxes, scored=scored)
-    rows = reader.read(form)
-    values = reader.scored_values() if scored else rows.table(form.width)
+def _read(reader: FolderReader, boxes: str, *, scored: bool) -> Floats:
+    """Return the numbers of rows (N, 14 or 15); raise InputError for invalid ones."""
+    check_choice("boxes", boxes, BOX_FORMATS)
+    rows = reader.read(kitti_form(boxes, scored=scored))
+    values = reader.scored_values() if scored else rows.table(len(_COLUMNS))
     corners, area = encode_boxes(values[:, _BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
     checks = [(~finite, "box area overflows")]
@@ -136,7 +134,7 @@ def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floa
             (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is not 0, 1, 2, 3 or -1"),
         ]
     reader.raise_problems(checks)
-    return rows, values
+    return values
 
 
 class Kitti(Format):
