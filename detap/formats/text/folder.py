@@ -158,8 +158,7 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
         other = members[os.path.splitext(path)[0]]
         message = f"{quote(path)} and {quote(other)} belong to the same image"
         files.refuse(top, message, "keep one of them")
-    ordered = {name: members[name] for name in sorted(members)}
-    return Folder(given, inside, suffix, ordered, tuple(sorted(skipped)))
+    return Folder(given, inside, suffix, dict(sorted(members.items())), tuple(sorted(skipped)))
 
 
 _FILE_NAME = re.compile(rb"<filename>\s*([^<]*?)\s*</filename>")

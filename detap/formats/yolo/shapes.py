@@ -90,8 +90,7 @@ def check_fractions(
 def check_mixed(reader: FolderReader, polygon: Flags) -> None:
     """Collect the problems of files with boxes and polygons."""
     file = reader.rows.file
-    changes = np.flatnonzero(polygon[1:] != polygon[:-1]) + 1
-    changes = changes[file[changes] == file[changes - 1]]
+    changes = np.flatnonzero((polygon[1:] != polygon[:-1]) & (file[1:] == file[:-1])) + 1
     _, first = np.unique(file[changes], return_index=True)
     for row in changes[first].tolist():
         shape, above = ("a polygon", "a box") if polygon[row] else ("a box", "a polygon")
