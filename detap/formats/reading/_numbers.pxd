@@ -33,20 +33,13 @@ cdef extern from *:
     #endif
 
     #define DETAP_UNSURE -1.0
-    #define DETAP_ERROR 8.8817841970012523e-16
     #define DETAP_ZEROS 0x3030303030303030ULL
-    #define DETAP_NO_DIGIT 0x7676767676767676ULL
-    #define DETAP_PAIRS 0x000000FF000000FFULL
-    #define DETAP_UPPER 0x000F424000000064ULL
-    #define DETAP_LOWER 0x0000271000000001ULL
     """
     const double[23] TENS "detap_tens"
     const uint64_t[8] WHOLE_TENS "detap_whole_tens"
     bint ROUNDS_ONCE "DETAP_ROUNDS_ONCE"
     double UNSURE "DETAP_UNSURE"    # never the value of a mantissa, which has no sign
-    double ERROR "DETAP_ERROR"      # 2**-50
-    uint64_t ZEROS "DETAP_ZEROS", NO_DIGIT "DETAP_NO_DIGIT"
-    uint64_t PAIRS "DETAP_PAIRS", UPPER "DETAP_UPPER", LOWER "DETAP_LOWER"
+    uint64_t ZEROS "DETAP_ZEROS"
 
 
 cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil
@@ -136,13 +129,17 @@ cdef inline bint read_decimal(
 
 cdef inline uint64_t _mark_others(uint64_t chunk) noexcept nogil:
     """Mark non-digit bytes, exact up to the first; `chunk` is XORed with zeros."""
-    return ((chunk + NO_DIGIT) | chunk) & HIGH_BITS
+    return ((chunk + <uint64_t>0x7676767676767676) | chunk) & HIGH_BITS
 
 
 cdef inline uint64_t _eight(uint64_t chunk) noexcept nogil:
     """Return the number of eight digits, the first in the lowest byte."""
+    cdef uint64_t pairs = <uint64_t>0x000000FF000000FF
     chunk = chunk * 10 + (chunk >> 8)
-    return ((chunk & PAIRS) * UPPER + ((chunk >> 16) & PAIRS) * LOWER) >> 32
+    return (
+        (chunk & pairs) * (100 + (<uint64_t>1000000 << 32))
+        + ((chunk >> 16) & pairs) * (1 + (<uint64_t>10000 << 32))
+    ) >> 32
 
 
 cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexcept nogil
@@ -200,12 +197,9 @@ cdef inline Bytes read_number(
         p += bits >> 3
     if digits + places > 19 or p[0] | 32 == c'e':
         return read_long(start, end, failed, value)
-    if ROUNDS_ONCE and mantissa <= <uint64_t>1 << 53:
-        result = <double>mantissa / TENS[places]
-    else:
-        result = scaled(mantissa, -places)
-        if result == UNSURE:
-            return read_long(start, end, failed, value)
+    result = converted(mantissa, -places)
+    if result == UNSURE:
+        return read_long(start, end, failed, value)
     value[0] = -result if negative else result
     return p
 

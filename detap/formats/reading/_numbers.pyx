@@ -28,7 +28,7 @@ cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil:
     ten = TENS[places]
     quotient = high / ten
     rest = (fma(-quotient, ten, high) + <double><int64_t>(mantissa - <uint64_t>high)) / ten
-    low, up = quotient + rest * (1 - ERROR), quotient + rest * (1 + ERROR)
+    low, up = quotient + rest * (1 - 2.0**-50), quotient + rest * (1 + 2.0**-50)
     return low if low == up else UNSURE
 
 
