@@ -7,7 +7,7 @@ Source: the Arrow columnar format, "Serialization and Interprocess Communication
 """
 
 import struct
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 MAGIC = b"ARROW1"
 CONTINUATION = b"\xff\xff\xff\xff"
@@ -40,47 +40,34 @@ def start_of(file: BinaryIO) -> int:
     return file.seek(_AFTER_MAGIC if file.read(len(MAGIC)) == MAGIC else 0)
 
 
-class FlatTable:
+class FlatTable(NamedTuple):
     """A FlatBuffers table: fields located through a list of offsets."""
 
-    def __init__(self, data: bytes, position: int) -> None:
-        self.data, self.position = data, position
-        self._fields = position - self._unpack("<i", position)
+    data: bytes
+    position: int
 
-    def _unpack(self, kind: str, position: int) -> int:
+    def read(self, kind: str, position: int) -> int:
+        """Return an integer of a struct format."""
         if position < 0:
             raise IndexError(position)
         number: int = struct.unpack_from(kind, self.data, position)[0]
         return number
 
-    def _field(self, number: int) -> int:
+    def field(self, number: int) -> int:
         """Return the position of a field; 0 if absent."""
-        entry = 4 + 2 * number
-        if entry >= self._unpack("<H", self._fields):
-            return 0
-        offset = self._unpack("<H", self._fields + entry)
+        fields, entry = self.position - self.read("<i", self.position), 4 + 2 * number
+        offset = self.read("<H", fields + entry) if entry < self.read("<H", fields) else 0
         return offset and self.position + offset
 
     def number(self, number: int, kind: str) -> int:
-        """Return an integer of a struct format, 0 by default."""
-        position = self._field(number)
-        return self._unpack(kind, position) if position else 0
+        """Return an integer field, 0 by default."""
+        position = self.field(number)
+        return position and self.read(kind, position)
 
-    def table(self, number: int) -> "FlatTable | None":
-        """Return a table, None if absent."""
-        position = self._field(number)
-        return FlatTable(self.data, position + self._unpack("<I", position)) if position else None
-
-    def ranges(self, number: int) -> list[tuple[int, int]]:
-        """Return the start and length of each buffer."""
-        position = self._field(number)
-        if not position:
-            return []
-        start = position + self._unpack("<I", position)
-        count = self._unpack("<I", start)
-        if start + 4 + 16 * count > len(self.data):
-            raise IndexError(count)
-        return [struct.unpack_from("<qq", self.data, start + 4 + 16 * k) for k in range(count)]
+    def target(self, number: int) -> int:
+        """Return the position that a field refers to; 0 if absent."""
+        position = self.field(number)
+        return position and position + self.read("<I", position)
 
 
 def _message(file: BinaryIO, position: int) -> tuple[int, FlatTable, int, int] | None:
@@ -101,19 +88,20 @@ def _message(file: BinaryIO, position: int) -> tuple[int, FlatTable, int, int] |
     file.seek(position + 8)
     data = file.read(length)
     message = FlatTable(data, struct.unpack_from("<I", data)[0])
-    header, size = message.table(2), message.number(3, "<q")
-    if header is None or size < 0:
+    header, size = message.target(2), message.number(3, "<q")
+    if not header or size < 0:
         raise IndexError(size)
     body = position + 8 + length
-    return message.number(1, "<B"), header, body, body + size
+    return message.number(1, "<B"), FlatTable(data, header), body, body + size
 
 
 def _expanded(file: BinaryIO, batch: FlatTable, body: int, end: int) -> int:
     """Return the decompressed size of a batch's buffers."""
-    if batch.table(3) is None:  # no compression
+    if not batch.field(3):  # no compression
         return end - body
-    size = 0
-    for offset, length in batch.ranges(2):
+    size, start = 0, batch.target(2)
+    for index in range(batch.read("<I", start) if start else 0):
+        offset, length = struct.unpack_from("<qq", batch.data, start + 4 + 16 * index)
         if length < 8:
             continue
         if not 0 <= offset <= end - body - length:
