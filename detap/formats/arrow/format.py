@@ -1,6 +1,5 @@
 """The format of Parquet and Arrow files."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import UsageError
@@ -45,13 +44,20 @@ class Arrow(Format):
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of a column by image; raise InputError if rows of one image differ."""
-        values: dict[Name, Any] = {}
-        for source in ground_truth.files:
-            for image, value in _values(source.path, name):
-                if value is not None and values.setdefault(image, value) != value:
-                    one = f"{values[image]!r}, {value!r}"
-                    message = f"image {image!r} has two values of {name}: {one}"
-                    refuse(source.path, message, "use one value per image")
+        files, values = _tables().files, dict[Name, Any]()
+        for path in (source.path for source in ground_truth.files):
+            with files.opened(path, DEFAULT_LIMITS) as container, files.damage(path):
+                if name not in container.schema.names:
+                    continue
+                table = container.read((*dict.fromkeys(("image_id", name)),))
+                images = map(name_of, table["image_id"].to_pylist())
+                for image, value in zip(images, table[name].to_pylist(), strict=True):
+                    if image is None or value is None:
+                        continue
+                    if values.setdefault(image, value) != value:
+                        one = f"{values[image]!r}, {value!r}"
+                        message = f"image {image!r} has two values of {name}: {one}"
+                        refuse(path, message, "use one value per image")
         return values
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
@@ -64,15 +70,3 @@ def _tables() -> Any:
     from detap.formats.arrow import tables  # imports pyarrow
 
     return tables
-
-
-def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:
-    """Yield the image and value of each row, if there is a column `name`."""
-    files = _tables().files
-    with files.opened(path, DEFAULT_LIMITS) as container, files.damage(path):
-        if name not in container.schema.names:
-            return
-        table = container.read((*dict.fromkeys(("image_id", name)),))
-        images = map(name_of, table["image_id"].to_pylist())
-        values = table[name].to_pylist()
-        yield from ((i, v) for i, v in zip(images, values, strict=True) if i is not None)

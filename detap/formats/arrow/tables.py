@@ -279,8 +279,8 @@ class Table:
 
     def notes(self) -> Iterator[Note]:
         """Yield the notes of the table."""
-        kinds = [self.shape.fields[name].type for name in self.shape.box]
-        kinds += [self.shape.fields[name].type for name in ("score",) if name in self.shape.fields]
+        fields = self.shape.fields
+        kinds = [fields[name].type for name in (*self.shape.box, "score") if name in fields]
         if {"float", "halffloat"} & {str(getattr(kind, "value_type", kind)) for kind in kinds}:
             message = (
                 "boxes or scores are float32; AP may differ from that of JSON results in the "

@@ -33,11 +33,11 @@ class Descriptions:
                 self._read(read_bytes(self.file, limits))
         alike = Counter(self.names.values())
         # Labels of the same name stay separate classes.
-        self.name_by_label = {
+        named = {
             label: name if alike[name] == 1 else f"{name} ({label})"
             for label, name in self.names.items()
         }
-        self.known = set(self.name_by_label.values())
+        self.class_names = named | {name: name for name in named.values()}
 
     def _read(self, data: bytes) -> None:
         if appearance := looks_like(data):
@@ -62,9 +62,7 @@ class Descriptions:
 
     def name(self, label: str) -> str | None:
         """Return the class name for a label or name; None if unknown."""
-        if not self.file or label in self.known:
-            return label
-        return self.name_by_label.get(label)
+        return self.class_names.get(label) if self.file else label
 
     def source(self) -> tuple[SourceFile, ...]:
         """Return the file as an input source, if there is one."""
