@@ -7,6 +7,7 @@ Python function reads every other line, and so defines what is valid. Both give 
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr
 
+from detap.formats.reading._bytes cimport is_word
 from detap.formats.reading._names cimport names_find
 from detap.formats.text._ragged cimport RowColumns, scan_number
 from detap.tables._columns cimport put_number
@@ -136,13 +137,8 @@ cdef class Scanner(RowColumns):
         """Store a word of the current row; False if it is irregular."""
         cdef int32_t number
         if role == GROUP:
-            if length == 2 and word[0] == c'-' and word[1] == c'1':
-                words[2] = 2
-            elif length == 1 and (word[0] == c'0' or word[0] == c'1'):
-                words[2] = word[0] == c'1'
-            else:
-                return length == 0
-            return True
+            words[2] = 2 if is_word(word, length, b"-1", 2) else is_word(word, length, b"1", 1)
+            return length == 0 or words[2] > 0 or is_word(word, length, b"0", 1)
         if length == 0 or word[0] == c' ':
             return False
         number = names_find(&self.words, word, length, True)
