@@ -37,19 +37,13 @@ def first_files_fit(folder: str, fits: Callable[[str], bool]) -> bool:
 
 def head(path: str, size: int = HEAD_BYTES) -> bytes:
     """Return the first bytes of a regular file, decompressed if gzip; else no bytes."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return b""
-        with open(path, "rb") as file:
-            data = file.read(size)
-    except (OSError, ValueError):
-        return b""
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            return zlib.decompressobj(31).decompress(data, size)
-        except zlib.error:
-            return b""
-    return data
+    with suppress(OSError, ValueError, zlib.error):
+        if stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "rb") as file:
+                data = file.read(size)
+            is_gzip = data.startswith(b"\x1f\x8b")
+            return zlib.decompressobj(31).decompress(data, size) if is_gzip else data
+    return b""
 
 
 def json_paths(path: str) -> frozenset[str]:
