@@ -74,15 +74,6 @@ cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
     return IGNORED
 
 
-cdef const char *_skip_character(const char *at, const char *end) noexcept nogil:
-    """Return the position after a multi-byte UTF-8 character, or NULL if invalid."""
-    cdef Bytes behind = skip_character(<Bytes>at, <Bytes>end)
-    # XML does not allow U+FFFE and U+FFFF.
-    if behind != NULL and memcmp(at, b"\xef\xbf", 2) == 0 and <uint8_t>at[2] >= 0xBE:
-        return NULL
-    return <const char *>behind
-
-
 cdef inline bint _is_blank(char c) noexcept nogil:
     return c == c' ' or c == c'\n' or c == c'\t' or c == c'\r'
 
@@ -99,11 +90,14 @@ cdef const char *_skip_blanks(const char *at, const char *end) noexcept nogil:
 
 cdef const char *_skip_text(const char *at, const char *end) noexcept nogil:
     """Return the next ``<``; NULL if there is none or the text is not plain."""
+    cdef bint allowed
     while at != NULL and at < end:
         if at[0] == c'<':
             return at
         if <uint8_t>at[0] >= 128:
-            at = _skip_character(at, end)
+            # XML does not allow U+FFFE and U+FFFF.
+            allowed = end - at < 3 or memcmp(at, b"\xef\xbf", 2) != 0 or <uint8_t>at[2] < 0xBE
+            at = <const char *>skip_character(<Bytes>at, <Bytes>end) if allowed else NULL
         elif at[0] == c'&':
             at = at + 5 if end - at >= 5 and memcmp(at, b"&amp;", 5) == 0 else NULL
         # XML does not allow "]]>".
