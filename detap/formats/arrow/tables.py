@@ -255,8 +255,7 @@ class Table:
             try:
                 _check(record, self.shape)
             except FaultError as error:
-                located = self.problems.file, self.location(box)
-                problems.append(Problem(*located, error.message, error.hint))
+                problems.append(Problem(*self.located(box), error.message, error.hint))
         self.problems.add_first_of(problems, len(boxes))
 
     def __len__(self) -> int:
