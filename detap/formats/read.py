@@ -105,15 +105,20 @@ def _read_named(
     file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
 ) -> Detections:
     """Read detections by the names of images that match most of them."""
+    gt_format = FORMATS.get(truth.format, file_format)  # arrays have no format
+    same_ids = gt_format.by_ids and file_format.by_ids
+    same_names = gt_format is file_format or same_ids or file_format.same_names
     read: list[Detections] = []
     refused: InputError | None = None
     try:
-        read.append(_read_detections(file_format, path, truth, given))
+        named = truth if same_names else _by_stem(gt_format, truth)
+        table = file_format.read_detections_file(path, named, **given)
+        read.append(table if same_names else restore_ids(table, truth))
     except InputError as error:
         refused = error
     if getattr(path, "path", path) != STDIN and (refused or _left_out(read[0])):
         try:
-            read += _read_renamed(file_format, path, truth, given)
+            read += _read_renamed(file_format, path, truth, given, same_ids=same_ids)
         except InputError as error:
             refused = refused and error
     if refused and not read:
@@ -126,37 +131,23 @@ def _left_out(detections: Detections) -> bool:
     return any(note.code == LEFT_OUT for note in detections.notes)
 
 
-def _read_detections(
-    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
-) -> Detections:
-    gt_format = FORMATS.get(truth.format, file_format)  # arrays have no format
-    same_ids = gt_format.by_ids and file_format.by_ids
-    if gt_format is file_format or same_ids or file_format.same_names:
-        return file_format.read_detections_file(path, truth, **given)
-    named = _by_stem(gt_format, truth)
-    return restore_ids(file_format.read_detections_file(path, named, **given), truth)
-
-
 def _by_stem(gt_format: Format, truth: GroundTruth) -> GroundTruth:
     """Return ground truth with file stems as image names."""
     return by_stem(truth, gt_format.file_names(truth) if gt_format.by_ids else {})
 
 
 def _read_renamed(
-    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
-) -> list[Detections]:
+    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any], *, same_ids: bool
+) -> Iterator[Detections]:
     """Read detections that name the images or classes in another form than the ground truth."""
-    gt_format = FORMATS.get(truth.format, file_format)
     try:
-        named = _by_stem(gt_format, truth)
+        named = _by_stem(FORMATS.get(truth.format, file_format), truth)
     except (InputError, ValueError, KeyError, TypeError):
-        return []  # the ground truth cannot be read again
+        return  # the ground truth cannot be read again
     path = getattr(path, "path", path)
-    same_ids = gt_format.by_ids and file_format.by_ids
     named = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
     names = [*map(str, named.images)]
     versions = Counter(_without_addition(name) for name in names)
-    read: list[Detections] = []
     for originals, in_form, note in _renamings(named, names, file_format, (path, given)):
         if len({*originals}) == len(originals):
             renamed = replace(in_form, images=tuple(originals))
@@ -173,10 +164,9 @@ def _read_renamed(
             hint = "predict on the exported images, or export without augmentation"
             refuse(truth.path, message, hint)
         notes = (*detections.notes, replace(note, count=len(originals)))
-        read.append(restore_ids(replace(detections, notes=notes), truth))
+        yield restore_ids(replace(detections, notes=notes), truth)
         if not _left_out(detections):
-            break
-    return read
+            return
 
 
 def _renamings(
