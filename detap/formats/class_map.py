@@ -230,7 +230,11 @@ def map_ground_truth(rules: ClassMap, table: GroundTruth) -> GroundTruth:
     }
     new_label = indices_in([rule.to for rule in of_class], names)
     listed = {name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()}
-    changes |= {"listed": listed, "groups": _groups(table, new_label, ids)}
+    groups: dict[Name, str] = {}  # merged classes have the most frequent of theirs
+    for identifier, k in zip(table.class_ids, new_label.tolist(), strict=True):
+        if k >= 0 and (group := table.groups.get(identifier)) is not None:
+            groups[ids[k]] = max(groups.get(ids[k], group), group, key=GROUPS.index)
+    changes |= {"listed": listed, "groups": groups}
     mapped = _mapped(rules, replace(table, class_map=rules.text, **changes), names, ids)
     notes = [*mapped.notes]
     if "ignore" in changes:
@@ -313,15 +317,6 @@ def _pairs(name: str, pairs: Integers, new_label: Integers) -> Integers:
         merged = np.bincount(new_label[new_label >= 0], minlength=1)
         distinct = distinct[counts == merged[distinct[:, 1]]]
     return distinct.astype(np.int32).reshape(-1, 2)
-
-
-def _groups(table: GroundTruth, new_label: Integers, ids: Sequence[Name]) -> dict[Name, str]:
-    """Return the frequency group of each class; merged classes have the most frequent of theirs."""
-    groups: dict[Name, str] = {}
-    for identifier, k in zip(table.class_ids, new_label.tolist(), strict=True):
-        if k >= 0 and (group := table.groups.get(identifier)) is not None:
-            groups[ids[k]] = max(groups.get(ids[k], group), group, key=GROUPS.index)
-    return groups
 
 
 def _with_effect(rules: ClassMap, mapped: Table, *tables: GroundTruth | Detections) -> Table:
