@@ -158,7 +158,6 @@ class Document(RowReader):
         self.kinds: dict[str, None] = {}  # of what is skipped, for notes
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[SourceFile] = []
-        self._angles = 0  # beyond a turn
         self._files: list[str] = []  # of images
         self._locations: list[str] = []
         self._image = array("i")
@@ -340,7 +339,7 @@ class Document(RowReader):
         `measures` are x, y, width and height, where x, y is the center or another point `about`
         which :func:`rotated_box` rotates.
         """
-        self._angles += abs(degrees) > 360
+        self.counts["angles"] += abs(degrees) > 360
         return rotated_box(*measures, degrees, about=about) if degrees % 360 else box
 
     # --- tables
@@ -400,7 +399,7 @@ class Document(RowReader):
 
     def _notes(self) -> tuple[Note, ...]:
         files = files_skipped(self.skipped, self.content)
-        return nonzero_notes(*self.notes(), files, angles_beyond_a_turn(self._angles))
+        return nonzero_notes(*self.notes(), files, angles_beyond_a_turn(self.counts["angles"]))
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Replace names of unknown images by the known ones of their stems, if unique."""

@@ -232,7 +232,6 @@ class FlagNames:
     def __init__(self, text: str | None) -> None:
         self.flags: dict[str, str] = {}
         self.unmapped: Counter[str] = Counter()
-        self._others: set[str] = set()  # names that are not those of flags
         for option in filter(None, (text or "").split(",")):
             name, _, flag = option.partition("=")
             flag = flag or _FLAG_OF.get(name.lower(), "")
@@ -244,12 +243,10 @@ class FlagNames:
     def of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags that attributes set; raise FaultError for no truth value."""
         flags = set()
-        for name in sorted(attributes.keys() - self._others):
+        for name in sorted(n for n in attributes if n in self.flags or n.lower() in _FLAG_OF):
             text = str(attributes[name])
             is_set = _TRUTH.get(text.strip().lower())
-            if name not in self.flags and name.lower() not in _FLAG_OF:
-                self._others.add(name)
-            elif name not in self.flags:
+            if name not in self.flags:
                 self.unmapped[name] += is_set is True
             elif is_set:
                 flags.add(self.flags[name])
