@@ -162,7 +162,7 @@ class Inputs:
 
     def read_with(self, options: Mapping[str, str]) -> Self:
         """Return inputs with the reader options and the class map recorded in a report."""
-        recorded = {option.name for option in format_options() if not option.names_files}
+        recorded = {option.name for option in format_options() if option.value_kind == "text"}
         reading = {name: value for name, value in self.reading.items() if name not in recorded}
         reading |= {name: value for name, value in options.items() if name != "class_map"}
         text = options.get("class_map")
@@ -184,7 +184,7 @@ class Inputs:
             self.reading.get(option.name)
             for file_format in formats
             for option in file_format.options
-            if option.is_path or option.may_be_path
+            if option.value_kind != "text"
         ]
         files += [] if self.class_map is None else [self.class_map.path]
         more = [path for other in others if other for path in self._detection_paths(other)]

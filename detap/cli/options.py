@@ -202,7 +202,7 @@ def _reading_option(reading: FormatOption, formats: Sequence[Format]) -> Decorat
     return _input(
         reading.flag,
         reading.name,
-        value_kind="path" if reading.is_path else "path or text" if reading.may_be_path else "text",
+        value_kind=reading.value_kind,
         type=click.Choice(reading.choices) if reading.choices else None,
         metavar=reading.metavar,
         help=reading.help if len(formats) == len(FORMATS) else text,

@@ -1,7 +1,7 @@
 """Options of the readers, and the formats that have them (:mod:`detap.formats.catalogue`)."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
@@ -24,26 +24,17 @@ class Option(NamedTuple):
     metavar: str | None = None  # the value in the help, for options without choices
     choices: tuple[str, ...] = ()
     roles: tuple[str, ...] = (TRUTH, DETECTIONS)
-    is_path: bool = False
-    """True if values are paths, which no report may overwrite.
-
-    The values of other options are recorded in reports, because they affect comparability.
-    """
-    may_be_path: bool = False
+    value_kind: Literal["text", "path", "path or text"] = "text"
+    """No report may overwrite paths, and text is recorded in reports: it affects comparability."""
     default: str | None = None
     keyword: str = ""  # another reader keyword that this option overrides for its role
 
     def recorded(self, value: object) -> str | None:
         """Return the text of a value for reports; None for the default, and for files: inputs."""
-        if self.names_files or value is None:
+        if self.value_kind != "text" or value is None:
             return None
         text = "x".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
         return None if text == self.default else text
-
-    @property
-    def names_files(self) -> bool:
-        """True if values are, or may be, paths."""
-        return self.is_path or self.may_be_path
 
     @property
     def flag(self) -> str:
@@ -56,7 +47,7 @@ IMAGE_SET = Option(
     "Image set: a name in ImageSets/Main, or a file with one image per line.",
     "NAME|FILE",
     roles=(TRUTH,),
-    may_be_path=True,
+    value_kind="path or text",
 )
 EXTRA_IMAGES = Option(
     "extra_images",
@@ -102,14 +93,14 @@ CLASS_NAMES = Option(
     "class_names",
     "Class names of numbered classes (text files count from 0): one per line, or a data.yaml.",
     "FILE",
-    is_path=True,
+    value_kind="path",
 )
 DT_CLASS_NAMES = Option(
     "dt_class_names",
     "Class names of the detections only, if numbered differently from the ground truth.",
     "FILE",
     roles=(DETECTIONS,),
-    is_path=True,
+    value_kind="path",
 )
 FIRST_CATEGORY_ID = Option(
     "first_category_id",
@@ -130,7 +121,7 @@ IMAGE_SIZES = Option(
     "image_sizes",
     "Image sizes: CSV with columns image,width,height.",
     "FILE",
-    is_path=True,
+    value_kind="path",
 )
 COLUMNS = Option(
     "columns",
@@ -151,14 +142,14 @@ CLASS_DESCRIPTIONS = Option(
     "class_descriptions",
     "Names of labels such as /m/0bt9lr: class-descriptions*.csv with LabelName,DisplayName.",
     "FILE",
-    is_path=True,
+    value_kind="path",
 )
 IMAGE_LABELS = Option(
     "image_labels",
     "Verified classes by image: CSV with ImageID,LabelName,Confidence (1 present, 0 absent).",
     "FILE",
     roles=(TRUTH,),
-    is_path=True,
+    value_kind="path",
 )
 HIERARCHY = Option(
     "hierarchy",
@@ -166,7 +157,7 @@ HIERARCHY = Option(
     "absent labels for child classes.",
     "FILE",
     roles=(TRUTH,),
-    is_path=True,
+    value_kind="path",
 )
 SUBFOLDERS = Option(
     "subfolders",

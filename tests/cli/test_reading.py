@@ -64,7 +64,7 @@ def test_an_explicit_default_is_not_a_difference() -> None:
 
 def test_every_option_is_recorded_except_file_names() -> None:
     for option in options():
-        assert (option.recorded("x") is None) == (option.is_path or option.may_be_path)
+        assert (option.recorded("x") is None) == (option.value_kind != "text")
     assert {option for entry in FORMATS.values() for option in entry.options} == {*options()}
 
 
