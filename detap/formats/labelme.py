@@ -127,10 +127,6 @@ class Shapes(Document):
         radius = math.hypot(at_x - x, at_y - y)
         return [x - radius, y - radius, x + radius, y + radius]
 
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the files."""
-        return (*(self.flags.notes() if self.scored else ()), *super().notes())
-
 
 class LabelMe(DocumentFormat):
     """LabelMe's JSON files; X-AnyLabeling writes a ``score`` for shapes that it detects."""

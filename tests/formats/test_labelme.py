@@ -158,6 +158,8 @@ def test_flags(tmp_path: Path) -> None:
     assert truth.difficult.tolist() == [True, False, True, False]
     assert not truth.crowd.any()
     assert {note.code: note.count for note in truth.notes} == {"flags-not-mapped": 1}
+    detections = read_detections(folder, truth)
+    assert "flags-not-mapped" not in {note.code for note in detections.notes}
     truth = read_ground_truth(folder, attribute_flags="iscrowd,blurred=ignore")
     assert truth.difficult.tolist() == [True, False, True, False]
     assert truth.crowd.tolist() == [False, True, False, False]
