@@ -123,10 +123,10 @@ class Tasks(Document):
 
     def _newest_records(self, content: list[Any]) -> Iterator[tuple[int, Any]]:
         """Return the newest record of each task of JSON-MIN, which has one per annotation."""
-        by_task: dict[str, list[tuple[int, Any]]] = {}
+        by_task: dict[str | int, list[tuple[int, Any]]] = {}
         for number, record in enumerate(content):
             identifier = record.get("id") if isinstance(record, dict) else None
-            key = f"[{number}]" if identifier is None else short_json(identifier)
+            key = number if identifier is None else short_json(identifier)
             by_task.setdefault(key, []).append((number, record))
         return map(self._newest, by_task.values())
 
@@ -408,10 +408,8 @@ def _image_value(data: Mapping[str, Any]) -> str:
     return next(iter(images.values()))
 
 
-def _time_of(record: Any) -> datetime:
-    text = None
-    if isinstance(record, dict):
-        text = record.get("updated_at") or record.get("created_at")
+def _time_of(record: dict[str, Any]) -> datetime:
+    text = record.get("updated_at") or record.get("created_at")
     try:
         time = datetime.fromisoformat(text or "")
     except (ValueError, TypeError):

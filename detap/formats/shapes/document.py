@@ -334,11 +334,7 @@ class Document(RowReader):
         *,
         about: float = 0.5,
     ) -> Box:
-        """Return the corners of a box after a rotation, or the box as it is without one.
-
-        `measures` are x, y, width and height, where x, y is the center or another point `about`
-        which :func:`rotated_box` rotates.
-        """
+        """Return the corners of a box that :func:`rotated_box` rotates, or the box if upright."""
         self.counts["angles"] += abs(degrees) > 360
         return rotated_box(*measures, degrees, about=about) if degrees % 360 else box
 
