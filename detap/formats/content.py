@@ -34,12 +34,6 @@ class Content(NamedTuple):
         return table
 
     @property
-    def path(self) -> str:
-        """Name of the input in messages."""
-        files = self.table.files
-        return files[0].path if files else "the input"
-
-    @property
     def images(self) -> tuple[Name, ...]:
         """All images."""
         return self.table.images
@@ -66,7 +60,8 @@ class Content(NamedTuple):
 
     def refuse(self, message: str, hint: str) -> InputError:
         """Return the error for content that the target cannot represent."""
-        return InputError(Problem(self.path, "", message, hint))
+        files = self.table.files
+        return InputError(Problem(files[0].path if files else "the input", "", message, hint))
 
 
 def exact_number(value: float) -> int | float:

@@ -406,16 +406,14 @@ class Document(RowReader):
         return tuple(stems.get(stem, name) for stem, name in zip(ours, images, strict=True))
 
     @classmethod
-    def images_again(cls, truth: GroundTruth) -> list[Self]:
+    def images_again(cls, truth: GroundTruth) -> Iterator[Self]:
         """Read only the images of each input of a ground truth again, unchecked."""
-        readers = []
         for path in dict.fromkeys(source.path for source in truth.files):
             reader = cls(path)
             reader.images_only = True
             with suppress(InputError):  # a list of names
                 reader.read(check=False)
-            readers.append(reader)
-        return readers
+            yield reader
 
 
 class LinesDocument(Document):
