@@ -465,18 +465,6 @@ def max_nesting(folder: Path, right: list[str]) -> Case:
 
 
 @case
-def max_records(folder: Path, right: list[str]) -> Case:
-    given = [*right, "--max-records", "31"]
-    return Case(given, "with --max-records", ["--max-records", "32"], right)
-
-
-@case
-def max_file_size(folder: Path, right: list[str]) -> Case:
-    given = [*right, "--max-file-size", "2000"]
-    return Case(given, "with --max-file-size", ["--max-file-size", "20000"], right)
-
-
-@case
 def max_expansion(folder: Path, right: list[str]) -> Case:
     """More than 16 MiB of spaces in few bytes."""
     data = gzip.compress(b" " * (17 << 20) + Path(right[0]).read_bytes())
@@ -584,6 +572,13 @@ MORE: dict[str, tuple[Callable[[Path], list[str]], str, list[str]]] = {
     ),
     "area ranges of boxes of unknown size": (
         open_images, "or --area-ranges none", ["--area-ranges", "none"]
+    ),
+    "max records": (
+        lambda f: [*coco(f), "--max-records", "31"], "with --max-records", ["--max-records", "32"]
+    ),
+    "max file size": (
+        lambda f: [*coco(f), "--max-file-size", "2000"],
+        "with --max-file-size", ["--max-file-size", "20000"],
     ),
     "class attribute of two": (_via, "with --class-attribute", ["--class-attribute", "label"]),
 }  # fmt: skip
