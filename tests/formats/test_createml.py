@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import detap
-from detap.formats.detection import detect_format
 from tests.formats.exports import Bad, changed, write
 
 
@@ -35,16 +32,6 @@ def test_images_match_by_stem_if_folders_differ(tmp_path: Path) -> None:
     assert truth.images == ("b", "x/a")
     detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
     assert detections.image.tolist() == [1]
-
-
-@pytest.mark.parametrize("name", ["gt.json", "_annotations.createml.json"])
-def test_a_file_and_its_folder(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / name, TRUTH)
-    write(tmp_path / "a.jpg", b"\xff\xd8\xff")
-    write(tmp_path / "README.roboflow.txt", "exported")
-    assert detect_format(path).name == "createml"
-    assert detect_format(tmp_path).name == "createml"
-    assert len(detap.read_ground_truth(tmp_path)) == 2
 
 
 FIRST = "[0].annotations[0]"

@@ -393,17 +393,3 @@ OF_PREDICTIONS: dict[str, tuple[Any, str]] = {
 
 
 BAD |= {f"predictions: {name}": (*case, True) for name, case in OF_PREDICTIONS.items()}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        '[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]',
-        '{"images": [], "annotations": [], "categories": []}',
-        '[{"image": "a.jpg", "annotations": [{"label": "dog", "coordinates": {"x": 1}}]}]',
-        '{"shapes": [], "imagePath": "a.jpg"}',
-        "",
-    ],
-)
-def test_other_json_is_not_label_studios(tmp_path: Path, content: str) -> None:
-    assert not fits(str(written(tmp_path, content)))

@@ -176,20 +176,14 @@ def check_loop(
     assert_same_result(one.compute(), whole)
 
 
-@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize(
+    ("name", "brought"), [(n, False) for n in MASKS] + [(n, True) for n in MASKS[:2]]
+)
 @given(loop_cases(masks=True), DEALT, FORMS)
 def test_masks_in_batches(
-    name: str, case: Batch, split: tuple[Sequence[int], int], form: str
+    name: str, brought: bool, case: Batch, split: tuple[Sequence[int], int], form: str
 ) -> None:
-    check_loop(case, protocol(name), split, form, brought=False)
-
-
-@pytest.mark.parametrize("name", MASKS[:2])
-@given(loop_cases(masks=True), DEALT, FORMS)
-def test_masks_in_batches_with_their_ground_truth(
-    name: str, case: Batch, split: tuple[Sequence[int], int], form: str
-) -> None:
-    check_loop(case, protocol(name), split, form, brought=True)
+    check_loop(case, protocol(name), split, form, brought=brought)
 
 
 @pytest.mark.parametrize("brought", [False, True])
