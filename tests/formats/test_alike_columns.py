@@ -178,13 +178,10 @@ def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
     (tmp_path / "dota").mkdir()
     (tmp_path / "dota" / "a.txt").write_text("50 40 20 10 0.5 ship 0\n")
     table = detap.read_ground_truth(tmp_path / "dota", format="dota", angle_unit="radians")
-    corners = np.asarray(table.polygons).reshape(4, 2)
-    assert corners.mean(axis=0) == pytest.approx([50, 40])
-    sides = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
-    assert sorted(sides) == pytest.approx([10, 10, 20, 20])
-    # As in roLabelImg, the angle turns the x axis towards the y axis.
-    long = (np.roll(corners, -1, axis=0) - corners)[np.argmax(sides)]
-    assert np.tan(0.5) == pytest.approx(long[1] / long[0])
+    cos, sin = np.cos(0.5), np.sin(0.5)  # as in roLabelImg, from the x axis towards the y axis
+    upright = np.array([[-10, -5], [10, -5], [10, 5], [-10, 5]])
+    corners = upright @ [[cos, sin], [-sin, cos]] + [50, 40]
+    assert np.asarray(table.polygons).reshape(4, 2) == pytest.approx(corners)
 
 
 def test_the_warning_of_made_up_scores_is_one(tmp_path: Path) -> None:

@@ -279,6 +279,7 @@ def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
 def test_a_split_of_roboflow_is_chosen(name: str, file: str, content: Any, tmp_path: Path) -> None:
     for split in ("train", "valid"):
         write(tmp_path / split / file, content)
+        write(tmp_path / split / "a.jpg", b"\xff\xd8\xff")
     assert detect_format(tmp_path).name == name
     with pytest.raises(InputError, match="several subsets: 'train', 'valid'; choose one with"):
         detap.read_ground_truth(tmp_path)
