@@ -424,10 +424,6 @@ def without(*names: str) -> dict[str, list[Any]]:
             r'category_id "1" is not in the ground truth \(ids are numbers\)',
         ),
         (
-            changed(image_id=77),
-            "no image_id of the results is in the ground truth \\(results: 77; ground truth: 1",
-        ),
-        (
             changed(category_id=77),
             "no category_id of the results is in the ground truth \\(results: 77",
         ),

@@ -40,8 +40,6 @@ SIDES = (*AT, "coordinates")
 BAD = {
     "empty list": Bad([], "no boxes in its 0 images"),
     "an object": Bad({"image": "a.jpg"}, "not a list of images"),
-    "text": Bad('"a"', "not a list of images"),
-    "null": Bad("null", "not a list of images"),
     "negative width": Bad(changed(TRUTH, *SIDES, "width", to=-3), f"{FIRST}: width -3 is negative"),
     "huge": Bad(
         changed(TRUTH, *AT, to=box("dog", 0, 0, 1e300, 1e300)), f"{FIRST}: box area overflows"

@@ -115,7 +115,6 @@ def test_concatenating_with_tables_without_extra_columns_drops_them(tmp_path: Pa
             "has 14 columns, expected 15; write `type truncated occluded",
         ),
         (f"{CAR} 0.9", "has 16 columns, expected 15: has a score (detections?); write"),
-        (f"{CAR} difficult", "has 16 columns, expected 15; write"),
         (CAR.replace("Car", "Big car"), "has 16 columns, expected 15; write `type truncated"),
         (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; use a decimal"),
         (CAR.replace("0.10", "2"), "truncated is not from 0 to 1, or -1; correct the line"),

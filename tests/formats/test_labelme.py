@@ -271,7 +271,6 @@ SHAPES: dict[str, tuple[Any, str]] = {
         f"is a polygon, not a box; {BOUNDS}",
     ),
     "no type": (shape((1, 2), (3, 4), (5, 0), kind=None), f"is a polygon, not a box; {BOUNDS}"),
-    "unknown type": (shape(kind="blob"), 'shape_type is "blob"; use rectangle or polygon'),
     "a type that is none": (
         shape() | {"shape_type": ["rectangle"]},
         'shape_type is ["rectangle"]; use rectangle or polygon',

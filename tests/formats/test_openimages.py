@@ -263,11 +263,6 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
         (PLAIN.replace("YMax", "YMaximum"),),
         "line 1: has no column YMax: its first line is '{plain}imum'; begin with {line}",
     ),
-    "image labels": (
-        ("ImageID,Source,LabelName,Confidence",),
-        "line 1: has no column XMin: its first line is 'ImageID,Source,LabelName,Confidence'; "
-        "begin with {line}",
-    ),
     "detections": (
         (SCORED,),
         "line 1: has a column Score (detections?); use the ground truth",
