@@ -104,15 +104,6 @@ def test_masks_are_not_kept_when_scoring_boxes(tmp_path: Path) -> None:
     assert all(column is None for column in kept)
 
 
-def test_masks_without_boxes_give_their_bounds_when_scoring_boxes(tmp_path: Path) -> None:
-    truth = read_ground_truth(truth_file(tmp_path))
-    detections = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth)
-    assert detections.corners.tolist() == [[2, 2, 6, 6]]
-    assert detections.box_area.tolist() == [16]
-    assert np.asarray(detections.area).tolist() == [16]
-    assert detections.masks is None
-
-
 def test_rows_without_boxes_are_read_by_the_fast_reader(tmp_path: Path) -> None:
     """It scans again for them; of rows with a box it keeps no mask."""
     truth = read_ground_truth(truth_file(tmp_path))
@@ -127,6 +118,7 @@ def test_rows_without_boxes_are_read_by_the_fast_reader(tmp_path: Path) -> None:
     assert (detections.mask >= 0).tolist() == [True, False, False, True]
     table = read_detections(path, truth)
     assert table.corners.tolist() == [[2, 2, 6, 6], [1, 2, 4, 6], [1, 1, 3, 3], [2, 2, 6, 6]]
+    assert table.box_area.tolist() == np.asarray(table.area).tolist() == [16, 12, 4, 16]
     assert table.masks is None
     # With masks it is an error.
     with pytest.raises(InputError, match=r"has size \[7, 7\]"):

@@ -295,9 +295,3 @@ def test_errors_use_the_iou_of_quadrilaterals(tmp_path: Path) -> None:
     truth = read_ground_truth(tmp_path / "labels", shapes="bbox")
     detections = read_detections(tmp_path / "task1", truth, shapes="bbox")
     assert evaluate(truth, detections, "voc2012").errors().kind.tolist() == [-1]
-
-
-def test_convert_reports_lost_data(detap: Run, labels: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "voc")
-    ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out).passed()
-    assert "quadrilaterals" in ended.err
