@@ -13,6 +13,7 @@ from detap.checks.boxes import FailedCheck, failed_box_checks
 from detap.errors import InputError
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Run
+from tests.formats.exports import write
 
 Tables = tuple[GroundTruth, Detections]
 
@@ -187,8 +188,7 @@ def test_results_with_a_score_threshold_are_noted(
 ) -> None:
     """A threshold of .3 lowers AP from .5046 to .3778."""
     kept = [r for r in json.loads(files["dt"].read_text("utf-8")) if r["score"] >= 0.3]
-    cut = tmp_path / "cut.json"
-    cut.write_text(json.dumps(kept), "utf-8")
+    cut = write(tmp_path / "cut.json", kept)
     call = ["--gt", str(files["gt"]), "--dt", str(cut)]
     said = command("eval", *call, "--output-format", "json").passed()
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(0.3778, abs=5e-5)
@@ -226,8 +226,7 @@ def test_network_pixels_are_refused_by_eval_and_check(
         x, y, w, h = record["bbox"]
         pads = (1024 - r * width) / 2, (1024 - r * height) / 2
         record["bbox"] = [x * r + pads[0], y * r + pads[1], w * r, h * r]
-    path = tmp_path / "dt.json"
-    path.write_text(json.dumps(results), "utf-8")
+    path = write(tmp_path / "dt.json", results)
     call = ["--gt", str(files["gt"]), "--dt", str(path)]
     for name in ("eval", "check"):
         said = command(name, *call).refused(shown=name == "check")

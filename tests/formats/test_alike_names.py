@@ -16,6 +16,7 @@ from detap.formats.stem_matching import by_stem
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Run
 from tests.coco import truth_of
+from tests.formats.exports import write
 from tests.formats.helpers import codes
 from tests.formats.text_files import written as write_texts
 
@@ -28,8 +29,7 @@ def coco_truth(folder: Path, files: Sequence[str], label: str = "dog") -> detap.
     """Read COCO ground truth with an object of the label on each image."""
     ids = dict(enumerate(files, 5))
     document = truth_of([(n, 1, BOX) for n in ids], {1: label}, ids, size=(100, 100))
-    path = folder / "gt.json"
-    path.write_text(json.dumps(document))
+    path = write(folder / "gt.json", document)
     return detap.read_ground_truth(path)
 
 
@@ -64,9 +64,7 @@ def written(folder: Path, kind: str, images: Sequence[str], label: str = "dog") 
         path.write_text("\n".join(lines))
         return path
     record = {"category_id": 1, "bbox": BOX, "score": 0.9}
-    path = folder / "dt.json"
-    path.write_text(json.dumps([{"image_id": name, **record} for name in images]))
-    return path
+    return write(folder / "dt.json", [{"image_id": name, **record} for name in images])
 
 
 KINDS = ("text", "class files", "yolo", "jsonl", "coco")
@@ -290,9 +288,7 @@ def truth_file(folder: Path, names: list[str]) -> Path:
     """Write COCO ground truth: a cat on each image, with ids unrelated to the files."""
     files = {70 - n: name for n, name in enumerate(names)}
     document = truth_of([(n, 9, BOX) for n in files], {3: "dog", 9: "cat"}, files, size=None)
-    path = folder / "instances.json"
-    path.write_text(json.dumps(document))
-    return path
+    return write(folder / "instances.json", document)
 
 
 def test_metrics_and_names_are_reported(tmp_path: Path) -> None:

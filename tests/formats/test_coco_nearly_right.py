@@ -12,6 +12,7 @@ import pytest
 
 import detap
 from tests.cli.conftest import Run
+from tests.formats.exports import write
 
 Record = dict[str, Any]
 FOLDER = "coco-val2014-100"
@@ -83,8 +84,7 @@ def results(real_data: Path, folder: Path, change: Change) -> Path:
     truth = json.loads((real_data / TRUTH).read_text())
     path = real_data / FOLDER / "instances_val2014_fakebbox100_results.json"
     records = [change(record, truth) for record in json.loads(path.read_text())]
-    (folder / "dt.json").write_text(json.dumps(records))
-    return folder / "dt.json"
+    return write(folder / "dt.json", records)
 
 
 @pytest.mark.parametrize("name", READ)
@@ -156,8 +156,7 @@ def test_masks_beside_boxes_are_not_scored_by_default(
     both = [
         box | {"segmentation": mask["segmentation"]} for box, mask in zip(boxes, masks, strict=True)
     ]
-    path = tmp_path / "dt.json"
-    path.write_text(json.dumps({"info": {}, "annotations": both}))
+    path = write(tmp_path / "dt.json", {"info": {}, "annotations": both})
     call = ("eval", str(real_data / TRUTH), str(path), "--output-format", "json")
     ended = command(*call)
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(AP, abs=1e-9)

@@ -123,9 +123,7 @@ class Data:
         keys = ("image_id", "category_id", "bbox", "score")
         document = truth_of([], categories, files, size=None)
         document["annotations"] = [{key: r[key] for key in keys} for r in records]
-        path = self.target / "results.json"
-        path.write_text(json.dumps(document), "utf-8")
-        return path
+        return write(self.target / "results.json", document)
 
     def image_sizes(self, prefixed: bool) -> Path:
         """Return a table of image sizes; Label Studio's names have digits before them."""
