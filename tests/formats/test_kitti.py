@@ -161,6 +161,9 @@ def test_a_missing_results_file_is_an_error_and_an_empty_one_no_detections(
     ]
     written(folder, {"000002.txt": ""})
     assert len(read_detections(folder, truth)) == 1
+    others = written(tmp_path / "others", {"7.txt": FOUND})
+    first = refused(lambda: read_detections(others, truth))[0]
+    assert "no image in common with the ground truth (here: '7'; ground" in first
 
 
 @pytest.mark.parametrize(

@@ -405,6 +405,7 @@ def test_files_that_are_not_detections(tmp_path: Path, truth: GroundTruth) -> No
     for path, message in (
         (tmp_path / "empty", "no file ends with .txt; use the folder with the files"),
         (tmp_path / "truth" / "Annotations", ".xml files are ground truth"),
+        ("a\0b", "invalid path: contains a NUL character"),
         ("-", "<stdin>: cannot provide VOC detections: file names are needed"),
     ):
         with pytest.raises(InputError, match=message):

@@ -43,6 +43,8 @@ def test_a_small_box_far_away_has_too_many_lengths_to_try_all() -> None:
     corners, area = encode_boxes(boxes, "xywh")
     written, _ = to_xywh(corners, area)
     assert encode_boxes(written, "xywh")[0].tolist() == corners.tolist()
+    none = to_xywh(np.array([[-1e16, 0, 1, 1]]), np.array([5.0]))  # there is no such width
+    assert [part.tolist() for part in none] == [[[-1e16, 0, 1e16, 1]], [False]]
 
 
 def test_classes_of_detections_alone_are_no_categories_of_coco(tmp_path: Path) -> None:

@@ -464,6 +464,7 @@ def test_a_record_without_corners(tmp_path: Path, command: Run) -> None:
     [
         ("0 .5 .5 .6 .6", f"{HEXAGON} .9", SEGM, "labels/a.txt: line 1: masks need polygons"),
         (HEXAGON, "0 .5 .5 .6 .6 .9", SEGM, "run/a.txt: line 1: masks need polygons"),
+        ("0 .5 .5 .6 .6", "0 .5 .5 .6 .6 .9", ("--iou-type", "keypoints"), "pass --iou-type bbox"),
         (HEXAGON, f"{HEXAGON} .9", (), "every row has 13 columns"),
         (HEXAGON, f"{HEXAGON} .9", MASKS, "every row has 13 columns: rows look like"),
         (
