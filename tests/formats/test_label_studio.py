@@ -353,7 +353,6 @@ BAD: dict[str, Any] = {
         f"{AT}is a brush mask, which is not read; export COCO, or draw boxes",
     ),
     "keypoints": ([task(region(kind="keypointlabels"))], f'{AT}type is "keypointlabels"; use'),
-    "negative width": ([task(region(value={"width": -10}))], f"{AT}width -10 is negative"),
     "no image size": (
         [task({k: v for k, v in region().items() if k != "original_width"})],
         f"{AT}original_width is missing; use a finite number",

@@ -139,7 +139,6 @@ BAD = {
         made([1, 2], [3, 4], kind="polygon"), "has 2 points as a polygon", options=BBOX
     ),
     "no points": Bad(changed(A, *AT, without="points"), f"{FIRST}: points is missing"),
-    "a list of points": Bad(changed(A, *AT, "points", to=[1, 2]), f"{FIRST}: points is [1, 2]"),
     "no exterior": Bad(changed(A, *POINTS), f"{FIRST}: points.exterior is null"),
     "an empty exterior": Bad(made(), f"{FIRST}: points.exterior is []"),
     "one corner": Bad(made([1, 2]), f"{FIRST}: has 1 point as a rectangle"),
