@@ -8,7 +8,7 @@ lines of the test itself; the test imports it, or a helper does that the test im
 ORACLES: dict[str, tuple[str, str]] = {
     "detap.core._assignment": ("tests.core.test_assignment", "tests.core.test_assignment"),
     "detap.core._curves": ("tests.oracle.curves", "tests.parity.test_core_is_oracle"),
-    "detap.core._keypoints": ("tests.oracle.keypoints", "tests.core.test_keypoints"),
+    "detap.core._keypoints": ("pycocotools", "tests.parity.test_keypoints"),
     "detap.core._masks": ("tests.oracle.masks", "tests.core.test_masks"),
     "detap.core._matching": ("tests.oracle.matching", "tests.parity.test_core_is_oracle"),
     "detap.core._nearest": ("tests.core.test_nearest", "tests.core.test_nearest"),

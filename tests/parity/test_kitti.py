@@ -309,14 +309,6 @@ def test_points_are_added_in_order_on_every_python(monkeypatch: pytest.MonkeyPat
     assert result.average_precision[0, label, 0] == total / len(points)
 
 
-@pytest.mark.parametrize("count", [1, 2, 40, 41, 60])
-def test_few_objects_fill_few_of_the_points(count: int) -> None:
-    """Each matched score is a point, up to 41: one matched object has a point at recall 0 only."""
-    images = [Image([cyclist()], [make_detection(1 - 0.01 * n)]) for n in range(count)]
-    expected = min(count - 1, 40) / 40
-    assert average(images, "Cyclist", "easy") == pytest.approx(expected)
-
-
 def test_points_are_sampled_as_by_the_oracle_for_any_number_of_objects() -> None:
     for positives in range(1, 300):
         for count in {positives, positives // 2}:

@@ -170,53 +170,6 @@ def test_worked_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
 # --- by hand
 
 
-@pytest.mark.parametrize(("count", "expected"), [(300, 0.0), (299, 1.0)])
-def test_max_dets_apply_before_unverified_classes_are_removed(count: int, expected: float) -> None:
-    # A true positive below so many better detections of an unverified class.
-    rows = [DetectionRow(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
-    result = run([GroundTruthRow(1, 1, BOX)], [*rows, DetectionRow(1, 1, BOX, 0.1)])
-    assert result.summary["AP"] == pytest.approx(expected)
-    assert int(result.within_max_dets.sum()) == int(expected)
-    assert int(result.false_positives.sum()) == 0
-
-
-@pytest.mark.parametrize(
-    ("negative", "not_exhaustive", "expected"),
-    [(False, False, 1.0), (True, False, 0.5), (True, True, 1.0)],
-)
-def test_a_better_score_in_another_image(
-    negative: bool, not_exhaustive: bool, expected: float
-) -> None:
-    """The TP has .8.
-
-    The .95 is on an image where the class is unverified, absent, or not exhaustive.
-    """
-    pairs = frozenset({(2, 1)})
-    lists = Lists(pairs if negative else frozenset(), pairs if not_exhaustive else frozenset())
-    dts = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
-    assert run([GroundTruthRow(1, 1, BOX)], dts, lists).summary["AP"] == pytest.approx(expected)
-
-
-def test_duplicates_of_not_exhaustive_classes_are_ignored() -> None:
-    open_ended = Lists(frozenset(), frozenset({(1, 1)}))
-    dts = [
-        DetectionRow(1, 1, BOX, 0.95),
-        DetectionRow(1, 1, BOX, 0.9),
-        DetectionRow(1, 1, ELSEWHERE, 0.85),
-        DetectionRow(1, 1, ELSEWHERE, 0.8),
-    ]
-    truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 1, (100.0, 100.0, 40.0, 41.0))]
-    result = run(truths, dts, open_ended)
-    assert (result.true_positives.tolist(), result.false_positives.tolist()) == (
-        [2, 0, 0],
-        [0, 0, 0],
-    )
-    # Elsewhere the duplicates are two false positives, one before the second hit: 2/3 there.
-    counted = run(truths, dts)
-    assert counted.false_positives.tolist() == [2, 0, 0]
-    assert counted.summary["AP50"] == pytest.approx((51 + 50 * 2 / 3) / 101)
-
-
 def test_image_results_give_the_reason_for_unscored_detections() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
     dts = [
@@ -242,13 +195,6 @@ def test_ignore_flags_apply_and_crowd_has_no_effect() -> None:
     truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     crowd = replace(truth, crowd=np.ones(1, np.bool_))
     assert evaluate(crowd, detections, RULES).summary["AP"] == pytest.approx(1.0)
-
-
-def test_ties_at_max_dets_follow_file_order() -> None:
-    hit = DetectionRow(1, 1, BOX, 0.5)
-    rest = [DetectionRow(1, 2, ELSEWHERE, 0.5)] * 300
-    assert run([GroundTruthRow(1, 1, BOX)], [hit, *rest]).summary["AP"] == pytest.approx(1.0)
-    assert run([GroundTruthRow(1, 1, BOX)], [*rest, hit]).summary["AP"] == 0.0
 
 
 def test_class_groups_are_means_over_classes_with_ground_truth() -> None:
