@@ -331,15 +331,6 @@ def test_columns_and_gates_without_scores(
     assert error in ended.err
 
 
-def test_results_with_and_without_scores_are_not_compared(command: Run) -> None:
-    paths = [QUICKSTART / f"{name}.json" for name in ("no-scores", "results")]
-    ended = command("compare", *paths, "--gt", QUICKSTART / "instances.json")
-    expected = (
-        f"{str(paths[0])!r} has no scores, and {str(paths[1])!r} has; compare detections that"
-    )
-    assert (ended.status, expected in ended.err) == (2, True)
-
-
 def test_the_page_has_images(command: Run, tmp_path: Path) -> None:
     inputs = ["report", QUICKSTART / "instances.json", QUICKSTART / "no-scores.json", "-o"]
     ended = command(*inputs, tmp_path / "page.html")

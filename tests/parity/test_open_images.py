@@ -15,7 +15,6 @@ from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.scoring import on_images
 from detap.evaluation.selection import select
-from detap.evaluation.tie_range import tie_range
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -24,7 +23,6 @@ from tests.depth import examples
 from tests.parity.compare import assert_same_bits
 
 V2, CHALLENGE = protocol("open-images-v2"), protocol("open-images-challenge")
-BOTH = (V2, CHALLENGE)
 REFERENCE = {
     "challenge (group-of weight 1, verified labels)": CHALLENGE,
     "V2 (group-of weight 0)": V2,
@@ -226,11 +224,3 @@ def test_the_match_table_keeps_group_of_matches(case: Case, protocol: str, threa
     anew = evaluate(*select(*tables(case), images=[image]), protocol)
     assert_same_bits(alone.average_precision, anew.average_precision, "on an image")
     assert not (kept.true_positive & kept.ignored).any()
-
-
-def test_bounds_of_ties_are_refused() -> None:
-    case = Case(around(GROUP), dts((BOX, 0.7), (INSIDE, 0.7)))
-    result = evaluate(*tables(case), V2)
-    with pytest.raises(UsageError, match=r"omit it or use --group-of-weight none"):
-        tie_range(result)
-    tie_range(evaluate(*tables(case), replace(V2, group_of_weight=None)))
