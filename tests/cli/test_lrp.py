@@ -1,4 +1,4 @@
-"""oLRP on the command line: reports, gates, baselines, comparisons, slices and several inputs."""
+"""oLRP on the command line: gates and baselines."""
 
 import json
 from pathlib import Path
@@ -35,34 +35,11 @@ def folder(cwd: Path) -> Path:
     Path("gt.json").write_text(json.dumps(truth))
     Path("good.json").write_text(json.dumps(detections(dict.fromkeys((1, 2, 3, 4), 0.9))))
     Path("poor.json").write_text(json.dumps(detections({1: 0.9, 2: 0.8, 3: 0})))
-    Path("slices.json").write_text('{"day": [1], "night": [2, 3, 4]}')
     return cwd
 
 
 def call(name: str, *arguments: str) -> tuple[str, ...]:
     return ("eval", "--gt", "gt.json", "--dt", f"{name}.json", *arguments)
-
-
-def report(path: str) -> Any:
-    return json.loads(Path(path).read_text())
-
-
-@pytest.mark.usefixtures("folder")
-def test_reports_have_it_and_its_components(detap: Run) -> None:
-    outputs = ("r.json", "r.csv", "r.md", "r.html")
-    options = (word for name in outputs for word in ("-o", name))
-    detap(*call("poor", *LISTED, "--slices", "slices.json", *options))
-    record = report("r.json")
-    assert record["summary"]["oLRP"] == pytest.approx(0.825, abs=1e-12)
-    cat, dog = record["classes"]
-    names = ("oLRP", "oLRP-loc", "oLRP-fp", "oLRP-fn", "oLRP@75")
-    # At 0.75: (.4 + .8 + 2) / 4.
-    assert [cat[name] for name in names] == pytest.approx([0.65, 0.15, 0, 0.5, 0.8], abs=1e-12)
-    assert [dog[name] for name in names] == [1, None, None, 1, 1]
-    assert record["slices"]["day"]["summary"]["oLRP"] == pytest.approx(0.6, abs=1e-12)
-    assert record["slices"]["night"]["summary"]["oLRP"] == pytest.approx(2.4 / 3, abs=1e-12)
-    for name in outputs[1:]:
-        assert "oLRP-loc" in Path(name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
