@@ -94,9 +94,17 @@ def check(
         if against is None:
             raise UsageError(f"a {limit.kind} limit requires a baseline")
         names = resolve(limit.name, full, against.baseline)
-        # If the wildcard matches nothing else, these metrics fail as undefined.
-        present = [n for n in names if not _undefined_in_both(limit, n, full, against.baseline)]
-        gates += [_change(limit, name, full, against) for name in present or names]
+        if "*" in (limit.name or ""):
+            # Metrics undefined now and in the baseline are left out, unless the wildcard matches
+            # nothing else. Those of a slice without images fail.
+            names = [
+                name
+                for name in names
+                if full.of_slice(name.slice).empty
+                or not isnan(name.of(full))
+                or not isnan(_baseline_value(name, full, against.baseline))
+            ] or names
+        gates += [_change(limit, name, full, against) for name in names]
     return gates
 
 
@@ -183,14 +191,6 @@ def _check_reachable(limit: Limit, name: MetricName, metrics: Metrics, *values: 
         )
 
 
-def _undefined_in_both(limit: Limit, name: MetricName, metrics: Metrics, baseline: Metrics) -> bool:
-    """Return True if a wildcard metric is undefined now and in the baseline."""
-    # A slice without images is excepted, and fails.
-    if limit.name is None or "*" not in limit.name or metrics.of_slice(name.slice).empty:
-        return False
-    return isnan(name.of(metrics)) and isnan(_baseline_value(name, metrics, baseline))
-
-
 def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> float:
     """Return the metric in the baseline, whose rows may be in another order."""
     if name.slice is not None and name.slice not in baseline.slices:
@@ -234,12 +234,15 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     change = _signed_change(limit, value, before)
     scarce = count is not None and count < minimum
     interval = None if intervals is None or scarce else intervals.interval(name)
-    status = _status(limit, change, bound, interval)
+    directed = interval  # of the change in the direction of the limit
+    if interval is not None and limit.kind == "rise":
+        directed = -interval[1], -interval[0]
+    status = _status(change, bound, directed)
     min_decimals = 0 if name.is_count(metrics) else 4
     label = _with_row(name, metrics, against.baseline)
     message = f"{label} {_format_change(limit, (value, before), (change, bound), min_decimals)}"
-    if intervals is not None and interval is not None:
-        message += _format_interval(limit, interval, intervals.confidence)
+    if intervals is not None and directed is not None:
+        message += _format_interval(limit, directed, intervals.confidence)
     if status == "inconclusive":
         message += "; inconclusive: the CI contains the limit"
     elif status == "failed" and scarce:
@@ -288,17 +291,10 @@ def _signed_change(limit: Limit, value: float, before: float) -> Fraction:
     return snap(old - new if limit.kind == "drop" else new - old, limit.allowed(before))
 
 
-def _directed(limit: Limit, interval: Interval) -> Interval:
-    """Return the interval of a drop in the direction of the limit."""
-    return interval if limit.kind == "drop" else (-interval[1], -interval[0])
-
-
-def _status(
-    limit: Limit, change: Fraction, bound: Fraction, interval: Interval | None
-) -> GateStatus:
+def _status(change: Fraction, bound: Fraction, interval: Interval | None) -> GateStatus:
     if interval is None:
         return "passed" if change <= bound else "failed"
-    low, high = _directed(limit, interval)
+    low, high = interval
     if isnan(low):
         return "undefined"
     if snap(to_fraction(low), bound) > bound:
@@ -325,6 +321,5 @@ def _format_change(
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:
     if isnan(interval[0]):
         return "; CI undefined: the metric is undefined in every resample"
-    ends = map(to_fraction, _directed(limit, interval))
-    bounds = ", ".join(format_against(end, Fraction(0)) for end in ends)
+    bounds = ", ".join(format_against(to_fraction(end), Fraction(0)) for end in interval)
     return f"; {100 * confidence:g}% CI of the {limit.kind} [{bounds}]"

@@ -15,8 +15,7 @@ from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import parse_fraction
 
 DEFAULT_RESAMPLES = 1000
-RESAMPLES = (100, 1_000_000)
-"""Minimum and maximum number of resamples."""
+RESAMPLES = (100, 1_000_000)  # minimum and maximum number of resamples
 SEEDS = (0, 2**63 - 1)
 _INTEGERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
 
@@ -40,8 +39,7 @@ RULES: Mapping[Kind, Rule] = {
     "drop": Rule("max_drop", "drop <=", "rise", for_higher=True),
     "rise": Rule("max_rise", "rise <=", "drop", for_higher=False),
 }
-CHANGES = ("drop", "rise")
-"""The kinds of limits on the change from a baseline."""
+CHANGES = ("drop", "rise")  # the kinds of limits on the change from a baseline
 
 LIMITS: Mapping[str, Kind] = {rule.option: kind for kind, rule in RULES.items()}
 """The kind of limit that each option sets."""
@@ -87,8 +85,7 @@ class Limit:
         return self.bound * abs(to_fraction(before)) if self.relative else self.bound
 
 
-_MAX_DOTS = 2
-"""Maximum number of dots in the name of a metric: ``recall@fppi=0.1@62.5``."""
+_MAX_DOTS = 2  # maximum number of dots in the name of a metric: `recall@fppi=0.1@62.5`
 
 
 def endings(name: str) -> Iterator[str]:
@@ -146,7 +143,18 @@ class GateConfig:
     ) -> Self:
         """Return the configuration; `settings` are the other fields, None for the default."""
         given = {name: value for name, value in settings.items() if value is not None}
-        _check_ranges(option_names, given)
+        for name, value in given.items():
+            if name not in _INTEGERS:
+                try:
+                    parse_fraction(value)
+                except ValueError as error:
+                    raise UsageError(f"{option_names(name)}: {error}") from None
+                continue
+            low, high = _INTEGERS[name]
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise UsageError(
+                    f"{option_names(name)}: {value!r} is not an integer from {low} to {high}"
+                )
         if allow_mismatch:
             given["allow_mismatch"] = True
         changes = [limit.kind for limit in limits if limit.kind in CHANGES]
@@ -162,21 +170,6 @@ class GateConfig:
             "min_ground_truths", DEFAULT_MIN_GROUND_TRUTHS if "confidence" in given else 0
         )
         return cls(limits=tuple(limits), option_names=option_names, **given)
-
-
-def _check_ranges(option_names: OptionNames, given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if name not in _INTEGERS:
-            try:
-                parse_fraction(value)
-            except ValueError as error:
-                raise UsageError(f"{option_names(name)}: {error}") from None
-            continue
-        minimum, maximum = _INTEGERS[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-            raise UsageError(
-                f"{option_names(name)}: {value!r} is not an integer from {minimum} to {maximum}"
-            )
 
 
 def _check_combination(

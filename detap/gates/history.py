@@ -38,11 +38,6 @@ class Run(NamedTuple):
         """The signature of its protocol."""
         return str(self.record.get("signature", ""))
 
-    @property
-    def value(self) -> float:
-        """The value of the first metric."""
-        return next(iter(self.metrics.values()))
-
 
 class Series(NamedTuple):
     """Comparable runs: the same ground truth, selection and protocol."""
@@ -54,7 +49,7 @@ class Series(NamedTuple):
     @property
     def changes(self) -> list[float]:
         """The change of each run from the previous one; NaN for the first."""
-        pairs = pairwise(run.value for run in self.runs)
+        pairs = pairwise(next(iter(run.metrics.values())) for run in self.runs)
         return [nan, *(0.0 if nearly_equal(old, new) else new - old for old, new in pairs)]
 
 

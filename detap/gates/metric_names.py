@@ -32,12 +32,8 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.text_input import suggest
 
 Extreme = Literal["min", "max"]
-EXTREMES: tuple[Extreme, ...] = ("min", "max")
-"""The extremes over rows that names can have."""
-
-MEAN = "mean-set."
-"""Begins the name of a mean over data sets."""
-
+EXTREMES: tuple[Extreme, ...] = ("min", "max")  # the extremes over rows that names can have
+MEAN = "mean-set."  # begins the name of a mean over data sets
 _STARS = re.compile(r"\\+\*")
 _NAMES_OF_ROWS = ("name", "id")
 _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
@@ -276,11 +272,20 @@ def resolve(
         return list(_within(name, name, (metrics, baseline), None))
     if not metrics.slices:
         raise UsageError(f"{name!r}: no slices; use --slices or --slice-by")
+    rest = name.removeprefix("slice:")
+    owners = [tag for tag in metrics.slices if rest.startswith(f"{escaped(tag)}.")]
+    if rest.startswith("*."):
+        tags = dict.fromkeys(metrics.slices, rest[2:])
+    elif owners:
+        owner = max(owners, key=len)
+        tags = {owner: rest[len(escaped(owner)) + 1 :]}
+    else:
+        raise _unknown(f"{name!r}: unknown slice", rest.partition(".")[0], metrics.slices)
     return [
         match
-        for tag, rest in _slices(name, metrics)
+        for tag, remaining in tags.items()
         for earlier in [None if baseline is None else baseline.slices.get(tag)]
-        for match in _within(name, rest, (metrics.slices[tag], earlier), tag)
+        for match in _within(name, remaining, (metrics.slices[tag], earlier), tag)
     ]
 
 
@@ -293,19 +298,6 @@ def check_metric(name: str | None, metrics: Metrics) -> None:
     has = metrics.row_has if of_rows else metrics.has
     if not any(map(has, endings(name))):
         _check_metric(name, next(endings(name)), metrics, of_rows=of_rows)
-
-
-def _slices(name: str, metrics: Metrics) -> list[tuple[str, str]]:
-    """Return the slices that a name matches, each with the remaining name."""
-    rest = name.removeprefix("slice:")
-    if rest.startswith("*."):
-        return [(tag, rest[2:]) for tag in metrics.slices]
-    owners = [tag for tag in metrics.slices if rest.startswith(f"{escaped(tag)}.")]
-    if not owners:
-        tag = rest.partition(".")[0]
-        raise _unknown(f"{name!r}: unknown slice", tag, metrics.slices)
-    owner = max(owners, key=len)
-    return [(owner, rest[len(escaped(owner)) + 1 :])]
 
 
 def _within(

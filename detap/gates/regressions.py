@@ -54,14 +54,29 @@ def regressions(
     labels = sorted({name.row for name in names if name.row is not None and name.row < count})
     if not labels or any(name.row is None for name in names):  # one is on a mean
         labels = [*range(count)]
-    classes = _classes(labels, result, metrics)
+    # The classes with the largest drops; without a baseline the lowest.
+    metric = "AP" if result.protocol.has_scores else "F1"
+    before_by_class = None if metrics is None else _aligned(metrics, metric, result).tolist()
+    rows: list[dict[str, Any]] = [*class_rows(result)]
+    classes: list[dict[str, Any]] = []
+    for label in labels:
+        row, before = rows[label], None if before_by_class is None else before_by_class[label]
+        value = float(row[metric])
+        if isnan(value):
+            continue
+        if before is not None and (not before > value or nearly_equal(before, value)):
+            continue
+        counts = {"baseline": before, "ground_truths": row["ground_truths"]}
+        classes.append({"name": row["name"], metric: value, **counts})
+    classes.sort(key=lambda row: row[metric] - (row["baseline"] or 0.0))
     threshold, localization = (
         (0, None) if metrics is None else _localization(labels, result, metrics)
     )
     images = _images(labels, threshold, result, earlier)
     if not classes and not images:
         return None
-    return Regressions(tag, classes, localization, images, metrics is not None, earlier is not None)
+    largest, baselines = tuple(classes[:_MAX_ROWS]), (metrics is not None, earlier is not None)
+    return Regressions(tag, largest, localization, images, *baselines)
 
 
 def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
@@ -70,28 +85,6 @@ def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
         return np.full(len(result.classes), np.nan)
     values = baseline.by_key(metric)
     return np.array([values.get(row_key(row), nan) for row in class_rows(result)])
-
-
-def _classes(
-    labels: Sequence[int], result: Result, baseline: Metrics | None
-) -> tuple[dict[str, Any], ...]:
-    """Return the classes with the largest drops; without a baseline the lowest."""
-    metric = "AP" if result.protocol.has_scores else "F1"
-    earlier = None if baseline is None else _aligned(baseline, metric, result).tolist()
-    rows: list[dict[str, Any]] = [*class_rows(result)]
-    classes = []
-    for label in labels:
-        row = rows[label]
-        value, before = float(row[metric]), None if earlier is None else earlier[label]
-        if isnan(value):
-            continue
-        if before is not None and (not before > value or nearly_equal(before, value)):
-            continue
-        counts = {"baseline": before, "ground_truths": row["ground_truths"]}
-        classes.append({"name": row["name"], metric: value, **counts})
-    return tuple(
-        sorted(classes, key=lambda row: row[metric] - (row["baseline"] or 0.0))[:_MAX_ROWS]
-    )
 
 
 def _localization(

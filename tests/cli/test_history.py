@@ -157,7 +157,8 @@ def test_slices_of_other_images_are_not_comparable() -> None:
     ]
     latest, other = history(records, ["slice:night.AP"])
     assert [run.name for run in latest.runs] == ["b.json", "c.json"]
-    assert ([run.value for run in latest.runs], latest.differences) == ([0.25, 0.75], [])
+    values = [[*run.metrics.values()] for run in latest.runs]
+    assert (values, latest.differences) == ([[0.25], [0.75]], [])
     assert [run.name for run in other.runs] == ["a.json"]
     assert other.differences == [
         "slice 'day': only in the baseline",
