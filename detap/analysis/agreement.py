@@ -9,7 +9,6 @@ Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychologi
 (1960).
 """
 
-from collections.abc import Sequence
 from math import nan
 from typing import Any, NamedTuple
 
@@ -26,8 +25,7 @@ from detap.tables.detection import Floats, GroundTruth, Integers, Name
 
 Counts = NDArray[np.int64]
 
-_PREFERENCE = 0.5e-12
-"""Added to the IoU of a pair of equal classes; totals within 1e-9 are equal."""
+_PREFERENCE = 0.5e-12  # added to the IoU of a pair of equal classes; totals within 1e-9 are equal
 
 
 class Agreement(NamedTuple):
@@ -67,7 +65,15 @@ def agreement(first: GroundTruth, second: GroundTruth, iou: float = 0.5) -> Agre
     images = tuple(ordered(first.images))
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     ranks = indices_in(classes, ordered(classes))
-    one, two = (_boxes(table, images, classes, ranks) for table in (first, second))
+    sides = []  # without crowds, in an order that the file's does not affect
+    for table in (first, second):
+        image = indices_in(table.images, images)[table.image]
+        label = indices_in(table.classes, classes)[table.label]
+        rows = np.lexsort((*table.corners.T[::-1], ranks[label], image))
+        rows = rows[~table.crowd[rows]]
+        area = table.box_area[rows]
+        sides.append(Boxes(image[rows], label[rows], table.corners[rows], area, area, np.zeros(0)))
+    one, two = sides
     of_class = _pairs(one, two, iou, by_class=True).detection
     # Where several assignments are equally good, the order of the two files must not choose.
     if _key(two, ranks) < _key(one, ranks):
@@ -106,18 +112,6 @@ def _require_same_images(first: GroundTruth, second: GroundTruth) -> None:
                 f"first {missing[0]!r}"
             )
             refuse(table.path, message, "give both files the same images")
-
-
-def _boxes(
-    table: GroundTruth, images: Sequence[Name], classes: Sequence[str], ranks: Integers
-) -> Boxes:
-    """Return the boxes without crowds, in an order that the file's does not affect."""
-    image = indices_in(table.images, images)[table.image]
-    label = indices_in(table.classes, classes)[table.label]
-    rows = np.lexsort((*table.corners.T[::-1], ranks[label], image))
-    rows = rows[~table.crowd[rows]]
-    area = table.box_area[rows]
-    return Boxes(image[rows], label[rows], table.corners[rows], area, area, np.zeros(0))
 
 
 def _key(boxes: Boxes, ranks: Integers) -> list[Any]:

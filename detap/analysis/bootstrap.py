@@ -114,8 +114,6 @@ def resampled(
         "use another --protocol, or omit --confidence and --detectable-drop"
     )
     metric_specs = [metrics.named_of_class(protocol, name) for name in names]
-    if not metric_specs:
-        return Resampled({}, {})
     _check_weight(result.match_table, weights)
     tables_by_index: dict[int, Floats] = {}
     # AP and AR are resampled in one pass.

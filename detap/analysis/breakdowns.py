@@ -26,8 +26,7 @@ Group = NDArray[np.int64]
 SIZES = (0.0, 16.0, 32.0, 64.0, 96.0, 192.0, inf)
 """Square roots of areas, in pixels; COCO's small ends at 32, its medium at 96."""
 
-RATIOS = (0.0, 1 / 3, 2 / 3, 3 / 2, 3.0, inf)
-"""Width over height."""
+RATIOS = (0.0, 1 / 3, 2 / 3, 3 / 2, 3.0, inf)  # width over height
 
 COUNTS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
 """Number of ground truths in the image, without ignored ones."""

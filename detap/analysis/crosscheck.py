@@ -108,8 +108,7 @@ class CrossCheck(Brief):
         return "only in single precisions or recalls"
 
 
-ZERO = "it counts a match with annotation id 0 as no match"
-"""Behavior of pycocotools."""
+ZERO = "it counts a match with annotation id 0 as no match"  # behavior of pycocotools
 
 
 def check_supported(protocol: Protocol) -> None:

@@ -68,12 +68,8 @@ TYPES = (
 )
 """Error types, in the order of every array."""
 
-ACROSS = TYPES[6:]
-"""Types that combine others."""
-
-NEAR = 0.1
-"""IoU below which a detection is a background error."""
-
+ACROSS = TYPES[6:]  # types that combine others
+NEAR = 0.1  # IoU below which a detection is a background error
 Convention = Literal["protocol", "tidecv"]
 
 _MISSED, _FALSE_POSITIVES, _FALSE_NEGATIVES = 5, 6, 7  # after those of detap.core.nearest
@@ -311,23 +307,16 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
         protocol.iou_thresholds[0],
     )
     wrong = results.false_positive
-    if len(kept) < len(run.ignored):
-        results = replace(results, ignored=_covered(run, results, wrong))
+    if len(kept) < len(run.ignored):  # false positives that a region of their class covers
+        rows = np.flatnonzero(wrong).astype(np.int32)
+        plain = replace(run.protocol, inclusive_pixels=False)
+        box_run = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
+        ignore_regions = ground_truth_index(box_run, run.ignored, crowd=True)
+        nearest = ignore_regions.nearest(results.boxes[0], rows, threads=run.threads)
+        covered = np.zeros(len(wrong), np.bool_)
+        covered[rows[nearest.same_class_similarity > results.iou]] = True
+        results = replace(results, ignored=covered)
     return results, wrong, kept
-
-
-def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
-    """Flag the false positives that an ignore region of their class covers."""
-    rows = np.flatnonzero(wrong).astype(np.int32)
-    plain = replace(run.protocol, inclusive_pixels=False)
-    box_run = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
-    ignore_regions = ground_truth_index(box_run, run.ignored, crowd=True)
-    similarity = ignore_regions.nearest(
-        results.boxes[0], rows, threads=run.threads
-    ).same_class_similarity
-    covered = np.zeros(len(wrong), np.bool_)
-    covered[rows[similarity > results.iou]] = True
-    return covered
 
 
 def _of_classes(full: Errors, chosen: SelectedClasses) -> Errors:

@@ -28,14 +28,6 @@ class WorstImages(NamedTuple):
     false_negatives: Counts  # (n,)
 
 
-class LabelError(NamedTuple):
-    """A possible label error."""
-
-    reason: str  # one of `REASONS`
-    detection: int  # its row, or -1 for ``never_detected``
-    ground_truth: int  # its row, or -1 if it may be missing
-
-
 def worst_images(
     results: MatchResults, *, score: float | None = None, max_count: int
 ) -> WorstImages:
@@ -55,10 +47,12 @@ def confident_errors(results: MatchResults, *, max_count: int) -> Integers:
     return ranked[results.false_positive[ranked]][:max_count]
 
 
-def label_errors(results: MatchResults, errors: Errors, *, max_count: int) -> list[LabelError]:
-    """Return possible label errors by reason, the most suspicious first."""
-    # Confident detections score at least the median of the true positives; numpy.median would
-    # import numpy.ma.
+def label_errors(
+    results: MatchResults, errors: Errors, *, max_count: int
+) -> list[tuple[str, int, int]]:
+    """Return possible label errors: reason, detection and ground truth, by row; -1 is none."""
+    # By reason, the most suspicious first. Confident detections score at least the median of the
+    # true positives; numpy.median would import numpy.ma.
     right = np.sort(results.boxes[0].score[results.true_positive])
     middle = right[[(len(right) - 1) // 2, len(right) // 2]] if len(right) else np.inf
     ranked = results.by_score
@@ -77,9 +71,9 @@ def label_errors(results: MatchResults, errors: Errors, *, max_count: int) -> li
     missed = rows[np.lexsort((rows, -area, -recall))][:max_count].tolist()
     return [
         *(
-            LabelError(reason, row, int(errors.target[row]))
+            (reason, row, int(errors.target[row]))
             for reason, of_kind in zip(REASONS, (background, misclassified), strict=False)
             for row in ranked[of_kind][:max_count].tolist()
         ),
-        *(LabelError(REASONS[2], -1, row) for row in missed),
+        *((REASONS[2], -1, row) for row in missed),
     ]

@@ -19,9 +19,7 @@ from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
 
-NOT_ANALYZED = "analyze with another protocol"
-"""Hint for a protocol that does not match by score."""
-
+NOT_ANALYZED = "analyze with another protocol"  # hint for a protocol that does not match by score
 USUAL_IOU = 0.5
 
 

@@ -27,9 +27,7 @@ from detap.decimals import ROUNDING
 from detap.display import Brief
 from detap.tables.detection import Floats
 
-LEVEL = 0.95
-"""Default level of the intervals."""
-
+LEVEL = 0.95  # default level of the intervals
 _quantile = NormalDist().inv_cdf
 
 

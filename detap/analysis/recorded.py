@@ -6,9 +6,6 @@ from typing import Any
 
 from detap.io.digest import sha256_of_names
 
-NO_CHANGE = frozenset({"as_is"})
-"""Reading options that change which input is accepted, not the result."""
-
 
 def format_difference(subject: str, baseline: object, current: object) -> str:
     """Return the text of a difference between a baseline and the current report."""
@@ -23,7 +20,7 @@ def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
     values_by_option: dict[str, set[str]] = {}
     for source in record["inputs"]:
         for name, value in (source.get("reading") or {}).items():
-            if name not in NO_CHANGE:
+            if name != "as_is":  # which changes the input that is accepted, not the result
                 values_by_option.setdefault(name, set()).add(str(value))
     return {name: ", ".join(sorted(values)) for name, values in sorted(values_by_option.items())}
 

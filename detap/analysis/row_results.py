@@ -58,6 +58,14 @@ def row_results(results: MatchResults, types: Errors) -> RowResults:
         ("zero-area", beyond & run.without_area),
     ):
         status[flags] = DETECTION_STATUSES.index(name)
+    truth_status = np.zeros(len(results.positive), np.int8)
+    for name, flags in (
+        ("near-miss", types.unmatched),
+        ("missed", types.missed),
+        ("outside-area-range", ~results.positive),
+        ("ignored", ~results.positive & run.ignored),
+    ):
+        truth_status[flags] = GROUND_TRUTH_STATUSES.index(name)
     detection = np.full(len(results.positive), -1, np.int32)
     for rows, target in (
         (np.flatnonzero(types.fixes_target), types.target),
@@ -68,7 +76,7 @@ def row_results(results: MatchResults, types: Errors) -> RowResults:
         status=status,
         ground_truth=ground_truth,
         similarity=similarity,
-        truth_status=_truth_status(results, types),
+        truth_status=truth_status,
         detection=detection,
     )
 
@@ -87,15 +95,3 @@ def _related(results: MatchResults, types: Errors) -> tuple[Integers, Floats]:
     ground_truth[rows] = np.where(same >= other, nearest.same_class, nearest.other_class)
     similarity[rows] = np.maximum(same, other)
     return ground_truth, similarity
-
-
-def _truth_status(results: MatchResults, types: Errors) -> NDArray[np.int8]:
-    status = np.zeros(len(results.positive), np.int8)
-    for name, flags in (
-        ("near-miss", types.unmatched),
-        ("missed", types.missed),
-        ("outside-area-range", ~results.positive),
-        ("ignored", ~results.positive & results.run.ignored),
-    ):
-        status[flags] = GROUND_TRUTH_STATUSES.index(name)
-    return status

@@ -150,7 +150,7 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
         detap.evaluate(result.ground_truth, result.detections, classes=[name])
     )
     suspicious = label_errors(outcome, part, max_count=9)
-    reasons = {one.reason for one in suspicious}
+    reasons = {reason for reason, _, _ in suspicious}
     assert "wrong_label" not in reasons  # that annotation is not shown
 
 

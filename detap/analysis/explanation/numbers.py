@@ -1,6 +1,6 @@
 """Score the same tables under many protocols with few matchings."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,8 +24,7 @@ from detap.tables.detection import Detections, GroundTruth
 Value = TypeVar("Value")
 Tables = tuple[GroundTruth, Detections]
 
-MAX_ROWS = 1_000_000_000
-"""Maximum of rows times protocols, scored in about a minute."""
+MAX_ROWS = 1_000_000_000  # maximum of rows times protocols, scored in about a minute
 
 _POOLED = ("iou_thresholds", "area_ranges", "max_dets", "tie_break")
 """Fields in which protocols differ that are matched at once."""
@@ -53,7 +52,14 @@ def evaluate_protocols(
     options: dict[str, Any] = {"classes": classes, "threads": threads}
     for (pooled, matching), members in groups.items():
         if pooled and len(members) > 1:
-            for pool, part in _pools(matching, members):
+            try:
+                pools = [(_pool(matching, members.values()), members)]
+            except UsageError:  # too many thresholds, or nearly equal ones
+                parts: dict[tuple[float, ...], dict[Protocol, Protocol]] = {}
+                for canonical_protocol, protocol in members.items():
+                    parts.setdefault(protocol.iou_thresholds, {})[canonical_protocol] = protocol
+                pools = [(_pool(matching, part.values()), part) for part in parts.values()]
+            for pool, part in pools:
                 answers |= _pooled_answers(tables, pool, part, question, options)
             continue
         results: Iterable[Result]
@@ -88,19 +94,6 @@ def _is_pooled(protocol: Protocol) -> bool:
         and not (protocol.class_iou or protocol.class_agnostic or protocol.relative_areas)
         and all(isinstance(spec.metric, Accumulated) for spec in metrics.summary(protocol))
     )
-
-
-def _pools(
-    matching: Protocol, members: dict[Protocol, Protocol]
-) -> Iterator[tuple[Protocol, dict[Protocol, Protocol]]]:
-    """Yield protocols with the matches of all members, and the members of each."""
-    try:
-        yield _pool(matching, members.values()), members
-    except UsageError:  # too many thresholds, or nearly equal ones
-        parts: dict[tuple[float, ...], dict[Protocol, Protocol]] = {}
-        for canonical_protocol, protocol in members.items():
-            parts.setdefault(protocol.iou_thresholds, {})[canonical_protocol] = protocol
-        yield from ((_pool(matching, part.values()), part) for part in parts.values())
 
 
 def _pool(matching: Protocol, protocols: Iterable[Protocol]) -> Protocol:

@@ -28,8 +28,7 @@ from detap.protocols.fields import Flags
 from detap.protocols.steps import Step, steps
 from detap.tables.detection import GroundTruth
 
-MAX_STEPS = 11
-"""Maximal number of steps whose combinations are all scored: 2,048 combinations."""
+MAX_STEPS = 11  # maximal number of steps whose combinations are all scored: 2,048 combinations
 
 
 class StepEffect(NamedTuple):

@@ -27,11 +27,8 @@ from detap.evaluation.scoring import score_tables
 from detap.protocols import Protocol
 from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, compared_fields
 
-MAX_PAIRS = 300
-"""Maximal number of presets scored with two changed fields, the most likely first."""
-
-MIN_DIGITS = 3
-"""Minimal number of decimals: fewer match nearly every protocol."""
+MAX_PAIRS = 300  # maximal number of presets scored with two changed fields, the most likely first
+MIN_DIGITS = 3  # minimal number of decimals: fewer match nearly every protocol
 
 _SHAPES = {
     "bbox": "boxes",
@@ -239,13 +236,15 @@ class _Search:
         return True
 
     def _scored(self, trials: Sequence[_Trial]) -> list[_Trial]:
+        def defined(result: Result) -> dict[str, float]:
+            values = result.summary
+            if self.at is not None:
+                values = {self.at: next(iter(values.values()))}
+            return {name: value for name, value in values.items() if not isnan(value)}
+
         protocols = [self._restricted(trial) for trial in trials]
-        metrics_by_trial = evaluate_protocols(
-            self.tables, protocols, self._defined_metrics, **self.options
-        )
-        return [
-            t._replace(values=values) for t, values in zip(trials, metrics_by_trial, strict=True)
-        ]
+        values = evaluate_protocols(self.tables, protocols, defined, **self.options)
+        return [trial._replace(values=of) for trial, of in zip(trials, values, strict=True)]
 
     def _is_new(self, trial: _Trial) -> bool:
         """Return True if the protocol is not equivalent to an earlier one."""
@@ -274,12 +273,6 @@ class _Search:
         """Return the sort key of a candidate, best first."""
         equal = candidate.digits == self.target.digits
         return not equal, equal * len(candidate.changes), self.target.distance(candidate.value)
-
-    def _defined_metrics(self, result: Result) -> dict[str, float]:
-        values = result.summary
-        if self.at is not None:
-            values = {self.at: next(iter(values.values()))}
-        return {name: value for name, value in values.items() if not isnan(value)}
 
     def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
         """Score every preset with one changed field."""
@@ -322,22 +315,23 @@ class _Search:
             and first.changes.keys() != second.changes.keys()
         ]
         self.pairs = len(pairs)
-        pairs.sort(key=lambda pair: self._distance(*pair))
+
+        def distance(pair: tuple[_Trial, _Trial]) -> float:
+            first, second = (trial.values for trial in pair)
+            distances = (
+                abs(first[name] + second[name] - value - float(self.target.value))
+                for name, value in pair[0].simpler[0].values.items()
+                if name in first and name in second
+            )
+            return min(distances, default=1.0)
+
+        pairs.sort(key=distance)
         return self.score(
             _Trial(protocol, changes, (*first.simpler, first, second))
             for first, second in pairs[: self.max_pairs]
             for changes in [{**first.changes, **second.changes}]
             for protocol in _changed(first.simpler[0].protocol, changes)
         )
-
-    def _distance(self, first: _Trial, second: _Trial) -> float:
-        """Return the distance to the target if the effects of two changes add up."""
-        distances = (
-            abs(first.values[name] + second.values[name] - value - float(self.target.value))
-            for name, value in first.simpler[0].values.items()
-            if name in first.values and name in second.values
-        )
-        return min(distances, default=1.0)
 
 
 def _over_all_areas(protocol: Protocol) -> Protocol:

@@ -110,13 +110,19 @@ def report_diff(
         for protocol, name in zip(protocols, names, strict=True)
     ]
     differing_steps = steps(*single)
+    remarks = []
+    for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
+        if name in record.get("retained_metrics", ()):
+            remarks.append(f"{name} of the {ordinal} report was retained from an older report")
+        if record["summary"][name] is None:
+            remarks.append(f"{name} of the {ordinal} report is undefined")
     diff = ReportDiff(
         names,
         values,
         tuple(_causes(records, protocols, differing_steps)),
         differing_steps,
         describe_step(differing_steps[0], single) if differing_steps else "",
-        remarks=tuple(_remarks(records, names)),
+        remarks=tuple(remarks),
     )
     if source is None or diff.remarks or any(map(isnan, values)):
         return replace(diff, contributions=_from_reports(diff))
@@ -181,14 +187,6 @@ def _format_inputs(side: Sequence[Record]) -> str:
         f"{entry.get('records')} records ({str(entry.get('sha256') or 'no sha256')[:9]})"
         for entry in side
     )
-
-
-def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
-    for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
-        if name in record.get("retained_metrics", ()):
-            yield f"{name} of the {ordinal} report was retained from an older report"
-        if record["summary"][name] is None:
-            yield f"{name} of the {ordinal} report is undefined"
 
 
 def _from_reports(diff: ReportDiff) -> tuple[Contribution, ...]:
