@@ -17,14 +17,13 @@ from detap.report.writers.registry import Style
 
 def render(report: Report, style: Style) -> str:
     """Return the page."""
-    if report.kind == "detectors":
-        check_installed()
+    if report.page_source is None and report.kind != "detectors":
+        raise UsageError(f"a {report.kind} report has no HTML page; use json or markdown")
+    check_installed()
+    if report.page_source is None:
         from detap.report.page.ranking import render_ranking
 
         return render_ranking(report)
-    if report.page_source is None:
-        raise UsageError(f"a {report.kind} report has no HTML page; use json or markdown")
-    check_installed()
     from detap.report.page.assembly import render_page
 
     return render_page(report, report.page_source)

@@ -25,7 +25,7 @@ from detap.analysis.intervals import Interval
 from detap.core.threads import SMALL_WORK, memory_is_tight, thread_count
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import Result, class_rows
+from detap.evaluation.results import class_rows
 from detap.io.writing import write
 from detap.report.model import (
     Block,
@@ -140,11 +140,21 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
     points = [block.data for block in report.blocks if block.key == "operating_point"]
     threshold = points[0]["score_threshold"] if points else None
     analysis = Analysis(result, None if before is None else Analysis(before), threshold)
-    classes = [escape(name) for name in result.classes]
+    # The class table, in the order of the classes.
+    columns, totals = report.table.columns[1:], report.table.totals or {}
+    by_class = {(row["name"], row["id"]): row for row in report.table.rows}
+    rows = [by_class[row["name"], row["id"]] for row in class_rows(result)]
+    kept = ("key", "heading", "kind", "priority")
+    table = {
+        "columns": [{name: getattr(column, name) for name in kept} for column in columns],
+        "rows": [[row[column.key] for column in columns] for row in rows],
+        "totals": [totals.get(column.key) for column in columns],
+        "totalsName": totals.get("name"),
+    }
     model: dict[str, Any] = {
-        "classes": classes,
+        "classes": [escape(name) for name in result.classes],
         "images": len(result.images),
-        "table": plain(_table(report, result)),
+        "table": plain(table),
         "baseline": plain(_baseline(report, source)),
         "analysis": None,
     }
@@ -175,23 +185,6 @@ def _thresholds(report: Report) -> Block | None:
             table = Table(columns, tuple(rows))
             return Block("thresholds", "F1 over IoU thresholds", {}, table=table)
     return None
-
-
-def _table(report: Report, result: Result) -> dict[str, Any]:
-    """Return the class table, in the order of the classes."""
-    columns = report.table.columns[1:]
-    totals = report.table.totals or {}
-    by_class = {(row["name"], row["id"]): row for row in report.table.rows}
-    rows = [by_class[row["name"], row["id"]] for row in class_rows(result)]
-    return {
-        "columns": [
-            {name: getattr(column, name) for name in ("key", "heading", "kind", "priority")}
-            for column in columns
-        ],
-        "rows": [[row[column.key] for column in columns] for row in rows],
-        "totals": [totals.get(column.key) for column in columns],
-        "totalsName": totals.get("name"),
-    }
 
 
 def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
@@ -259,9 +252,10 @@ def _packed(
         return "", {}, []
     folder, notes = source.data_folder, []
     text, room = packed(images.columns), MOST_BYTES - size - _REST
-    has_shapes = any(images.columns[name]["shapes"] for name in ("truths", "detector"))
-    if folder is None and len(text) > room and has_shapes:
-        text = packed(images.without_shapes())
+    tables = {name: images.columns[name] for name in ("truths", "detector", "baseline")}
+    if folder is None and len(text) > room and any(t["shapes"] for t in tables.values() if t):
+        boxes = {name: table and {**table, "shapes": {}} for name, table in tables.items()}
+        text = packed({**images.columns, **boxes})
         notes.append(f"masks, polygons and keypoints are drawn as boxes: {LIMIT}")
     if folder is None and len(text) > room:
         return "", {}, [f"no images: their boxes have {len(text) / 1e6:.0f} MB; {LIMIT}"]

@@ -33,14 +33,6 @@ class Gallery(NamedTuple):
     names: list[str]
     by_errors: Integers  # those with the most errors first
 
-    def without_shapes(self) -> dict[str, Any]:
-        """Return the columns with boxes only."""
-        tables = ("truths", "detector", "baseline")
-        boxes = {
-            name: self.columns[name] and {**self.columns[name], "shapes": {}} for name in tables
-        }
-        return {**self.columns, **boxes}
-
 
 def gallery(analysis: Analysis, file_names: Mapping[str, str]) -> Gallery:
     """Return the columns of the images."""

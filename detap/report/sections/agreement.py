@@ -23,10 +23,6 @@ AgreementRow = Object(
     **each(Count, "first", "second", "pairs"),
 )
 
-ImagesByF1 = Object(
-    "ImagesByF1", all=field(list_of(AgreementRow), "By F1, the worst first; without boxes last.")
-)
-
 PairedClasses = Object(
     "PairedClasses",
     "The classes of boxes paired without regard to class. Rows are of the first, columns of the "
@@ -51,7 +47,10 @@ AgreementReport = report_of(
     classes=list_of(AgreementRow),
     notes=list[Any],
     pairs=PairedClasses,
-    images=ImagesByF1,
+    images=Object(
+        "ImagesByF1",
+        all=field(list_of(AgreementRow), "By F1, the worst first; without boxes last."),
+    ),
     gates=field(dict[str, Any], required=False),
 )
 

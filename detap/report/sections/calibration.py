@@ -53,6 +53,9 @@ def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
     localized_bins = f"{len(result.localized[0].count)} " if result.localized else ""
+    bins = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())]
+    values = (bins, overall.mean_score, overall.mean_value, overall.gap, overall.count)
+    rows = rows_of(dict(zip((column.key for column in _COLUMNS), values, strict=True)))
     return Block(
         "calibration",
         f"Score calibration at IoU {result.iou:.6g}",
@@ -65,7 +68,7 @@ def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
             classes=classes,
         ),
         (f"{text} ({len(overall.count)} bins; {localized_bins}bins for LaECE)",),
-        _table(overall),
+        Table(_COLUMNS, rows),
     )
 
 
@@ -100,14 +103,9 @@ def _reliability(entry: Reliability) -> dict[str, Any]:
     }
 
 
-def _table(overall: Reliability) -> Table:
-    columns = (
-        Column("name", "score bin", "score", "name"),
-        *columns_of("fraction", "confidence", "accuracy"),
-        *columns_of("change", "gap"),
-        Column("count", "detections", "det", "count"),
-    )
-    bins = [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())]
-    values = (bins, overall.mean_score, overall.mean_value, overall.gap, overall.count)
-    keys = (column.key for column in columns)
-    return Table(columns, rows_of(dict(zip(keys, values, strict=True))))
+_COLUMNS = (
+    Column("name", "score bin", "score", "name"),
+    *columns_of("fraction", "confidence", "accuracy"),
+    *columns_of("change", "gap"),
+    Column("count", "detections", "det", "count"),
+)

@@ -64,13 +64,6 @@ ClassPair = Object(
     ground_truths=Count,
 )
 
-ChangedClasses = Object(
-    "ChangedClasses",
-    "All classes, and the number of changed ones.",
-    changed=Count,
-    all=field(list_of(ClassPair), "In descending order of the change of the primary metric."),
-)
-
 ImageChange = Object(
     "ImageChange",
     "The change of the errors on an image, second minus first.",
@@ -112,7 +105,12 @@ ComparisonReport = report_of(
     conclusion=field(str, "The change of the primary metric in a sentence."),
     summary=Empty,
     metrics=field(list_of(MetricPair), "The summary metrics."),
-    classes=ChangedClasses,
+    classes=Object(
+        "ChangedClasses",
+        "All classes, and the number of changed ones.",
+        changed=Count,
+        all=field(list_of(ClassPair), "In descending order of the change of the primary metric."),
+    ),
     images=field(ChangedImages, required=False),
     errors=field(ErrorPairs, required=False),
     power=field(PowerData, required=False),

@@ -8,7 +8,7 @@ import numpy as np
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
-from detap.report.model import Block, Table, columns_of, name_column
+from detap.report.model import Block, columns_of, name_column
 from detap.report.numbers import at_score, rows_of, with_totals
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
@@ -43,12 +43,21 @@ def block_of(result: Confusion) -> Block:
         f"{pair.pairs} of {ground_truths[pair.ground_truth]}"
         for pair in result.largest(MOST_PAIRS)
     ]
+    inner = result.matrix[:-1, :-1]
+    right = np.diag(inner)
+    columns = {
+        "ground_truths": ground_truths[:-1],
+        "matched": right,
+        "misclassified": inner.sum(axis=1) - right,
+        "missed": result.matrix[:-1, -1],
+        "background": result.matrix[-1, :-1],
+    }
     return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
         DATA(result),
         tuple(lines or ["No misclassifications"]),
-        _table(result),
+        with_totals(_COLUMNS, rows_of({"name": result.classes, **columns}), "total"),
     )
 
 
@@ -72,19 +81,6 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         "truth_step": step[candidates.matched_by],
     }
     return {"confusion": packed(columns)}
-
-
-def _table(result: Confusion) -> Table:
-    inner = result.matrix[:-1, :-1]
-    right = np.diag(inner)
-    columns = {
-        "ground_truths": result.matrix[:-1].sum(axis=1),
-        "matched": right,
-        "misclassified": inner.sum(axis=1) - right,
-        "missed": result.matrix[:-1, -1],
-        "background": result.matrix[-1, :-1],
-    }
-    return with_totals(_COLUMNS, rows_of({"name": result.classes, **columns}), "total")
 
 
 _COLUMNS = (

@@ -13,14 +13,6 @@ ProblemEntry = Object(
     "ProblemEntry", others=str, **each(str, "file", "location", "message", "hint")
 )
 
-ProblemsData = Object(
-    "ProblemsData",
-    "Errors for which detap eval refuses the inputs.",
-    others=Any,
-    problems=list_of(ProblemEntry),
-    omitted=field(Count, "Errors that are not listed."),
-)
-
 CheckedClass = Object(
     "CheckedClass",
     others=Any,
@@ -35,7 +27,13 @@ CheckReport = report_of(
     "The JSON report of detap check.",
     version=Version,
     inputs=field(list_of(Input), "The readable inputs."),
-    errors=ProblemsData,
+    errors=Object(
+        "ProblemsData",
+        "Errors for which detap eval refuses the inputs.",
+        others=Any,
+        problems=list_of(ProblemEntry),
+        omitted=field(Count, "Errors that are not listed."),
+    ),
     statistics=field(dict[str, float | list[str] | None], "Null if not applicable."),
     classes=list_of(CheckedClass),
 )

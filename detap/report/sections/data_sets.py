@@ -139,7 +139,17 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
         counts = columns_of("count", "data_sets")
         table = Table((name_column("group"), *columns.values(), *counts), rows)
         yield Block("groups", "Group means", groups, table=table)
-    yield Block("statistics", "", {name: _statistics(data, name) for name in names})
+    statistics = {}
+    for name in names:
+        ends = {"minimum": data.minimum(name), "maximum": data.maximum(name)}
+        statistics[name] = {
+            "mean": data.mean(name),
+            "median": data.median(name),
+            **{key: {"data_set": of or None, "value": value} for key, (of, value) in ends.items()},
+            "data_sets": len(data.defined(name)),
+            "left_out": _left_out(data, name),
+        }
+    yield Block("statistics", "", statistics)
     if data.missing:
         yield Block("missing", "", data.missing)  # type: ignore[arg-type]
     if data.confidence is not None:
@@ -147,28 +157,17 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
             f"{100 * data.confidence:g}% CI: bootstrap, {data.resamples:,} resamples of the images "
             "of each data set"
         )
-        ends = DataSetIntervals(
+        intervals = DataSetIntervals(
             data,
             summary=_intervals(data),
             data_sets={one.name: _intervals(data, one.name) for one in data.sets},
         )
-        yield Block("intervals", "", ends, (line,))
+        yield Block("intervals", "", intervals, (line,))
 
 
 def _intervals(data: DataSets, name: str | None = None) -> dict[str, Interval]:
     """Return the interval of each metric of a data set, or of the means."""
     return {metric: data.interval(metric, name) for metric in data.names}
-
-
-def _statistics(data: DataSets, name: str) -> dict[str, Any]:
-    ends = {"minimum": data.minimum(name), "maximum": data.maximum(name)}
-    return {
-        "mean": data.mean(name),
-        "median": data.median(name),
-        **{key: {"data_set": of or None, "value": value} for key, (of, value) in ends.items()},
-        "data_sets": len(data.defined(name)),
-        "left_out": _left_out(data, name),
-    }
 
 
 def _left_out(data: DataSets, name: str) -> list[str]:

@@ -200,20 +200,18 @@ def steps_table(diff: ProtocolDiff) -> Table:
 
 def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
     """Return the fields that differ and their effects over all combinations."""
-    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
+    scored = {"scored": diff.combinations, "all": diff.is_exhaustive}
     if diff.is_exhaustive:
         title = f"Effect per field over all {diff.combinations} combinations"
-        columns = (name_column("field"), *columns_of("precise_change", "min", "max"))
-        table = Table(columns, steps_table(diff).rows)
-        return [Block("combinations", title, data, table=table), _fields(diff)]
-    line = (
-        f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too many to "
-        "score: only the effects in order and reversed are given"
-    )
-    return [Block("combinations", "", data, (line,)), _fields(diff)]
-
-
-def _fields(diff: ProtocolDiff) -> Block:
+        effects = (name_column("field"), *columns_of("precise_change", "min", "max"))
+        table = Table(effects, steps_table(diff).rows)
+        combinations = Block("combinations", title, scored, table=table)
+    else:
+        line = (
+            f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too many "
+            "to score: only the effects in order and reversed are given"
+        )
+        combinations = Block("combinations", "", scored, (line,))
     both = [item.protocol.only_metric(item.metric) for item in (diff.first, diff.second)]
     plain = [protocol.as_dict() for protocol in both]
     ends, data, rows = ("first", "second"), {}, []
@@ -224,7 +222,8 @@ def _fields(diff: ProtocolDiff) -> Block:
         values = (fields.get(name, getattr(Protocol, name)) for fields in plain)
         data[name] = dict(zip(ends, values, strict=True))
     columns = (name_column("field"), *columns_of("text", first="from", second="to"))
-    return Block("fields", "Protocol fields that differ", data, table=Table(columns, tuple(rows)))
+    table = Table(columns, tuple(rows))
+    return [combinations, Block("fields", "Protocol fields that differ", data, table=table)]
 
 
 # --- a value
@@ -242,10 +241,28 @@ def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Rep
         )
         for match in search.candidates[:max_rows]
     )
+    scored = dict(zip(ScoredCounts.fields, (*search.scored, 0, 0), strict=False))
+    likeliest = f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
+    words = ("presets", "with one changed field", f"with two{likeliest}")
+    text = ", ".join(f"{n} {what}" for n, what in zip(search.scored, words, strict=False))
+    lines = [f"Scored: {text}. Shown: {len(rows)} of {len(search.candidates)} values"]
+    if search.skipped:
+        groups = (f"{', '.join(names)} ({reason})" for reason, names in search.skipped.items())
+        lines.append(f"Not searched: {'; '.join(groups)}")
+    data = SearchData(
+        metric=search.target.text,
+        digits=search.target.digits,
+        equal=len(search.equal),
+        scored=scored,
+        candidates=len(search.candidates),
+        not_searched=[
+            NotSearched(presets=names, reason=reason) for reason, names in search.skipped.items()
+        ],
+    )
     return Report(
         kind="protocol_search",
         table=Table((name_column("protocol"), *_METRIC, *_DIGITS), rows),
-        blocks=(_search(search, len(rows)),),
+        blocks=(Block("search", "", data, tuple(lines)),),
         conclusion=_protocol_search_sentence(search),
     )
 
@@ -283,29 +300,6 @@ def _protocol_search_sentence(search: ProtocolSearch) -> str:
     return f"{text}, equal in all {target.digits} digits{also}{given}"
 
 
-def _search(search: ProtocolSearch, shown: int) -> Block:
-    """Return the extent of a search, of which some candidates are shown."""
-    scored = dict(zip(ScoredCounts.fields, (*search.scored, 0, 0), strict=False))
-    likeliest = f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
-    words = ("presets", "with one changed field", f"with two{likeliest}")
-    text = ", ".join(f"{n} {what}" for n, what in zip(search.scored, words, strict=False))
-    lines = [f"Scored: {text}. Shown: {shown} of {len(search.candidates)} values"]
-    if search.skipped:
-        groups = (f"{', '.join(names)} ({reason})" for reason, names in search.skipped.items())
-        lines.append(f"Not searched: {'; '.join(groups)}")
-    data = SearchData(
-        metric=search.target.text,
-        digits=search.target.digits,
-        equal=len(search.equal),
-        scored=scored,
-        candidates=len(search.candidates),
-        not_searched=[
-            NotSearched(presets=names, reason=reason) for reason, names in search.skipped.items()
-        ],
-    )
-    return Block("search", "", data, tuple(lines))
-
-
 # --- two reports
 
 _CLAUSES = {
@@ -332,9 +326,13 @@ def report_diff_report(diff: ReportDiff) -> Report:
         {"metric": name, "value": value}
         for name, value in zip(diff.names, diff.values, strict=True)
     ]
+    words = {True: "yes", False: "no", None: "unknown"}
+    cause_rows = tuple({**each._asdict(), "differs": words[each.differs]} for each in diff.causes)
+    cause_columns = (name_column("cause"), *columns_of("text", "differs", "first", "second"))
+    causes = {cause.name.replace(" ", "_"): cause._asdict() for cause in diff.causes}
     blocks = [
         _metrics_block("report", ("first", "second"), metrics, diff.total),
-        _causes(diff),
+        Block("causes", "Report contents", causes, table=Table(cause_columns, cause_rows)),
         *_remarks(diff),
     ]
     if diff.protocols is not None:
@@ -386,14 +384,6 @@ def report_diff_sentence(diff: ReportDiff) -> str:
 
 def _clause(part: Contribution) -> str:
     return " and ".join(_CLAUSES[cause] for cause in part.causes)
-
-
-def _causes(diff: ReportDiff) -> Block:
-    words = {True: "yes", False: "no", None: "unknown"}
-    rows = tuple({**cause._asdict(), "differs": words[cause.differs]} for cause in diff.causes)
-    columns = (name_column("cause"), *columns_of("text", "differs", "first", "second"))
-    data = {cause.name.replace(" ", "_"): cause._asdict() for cause in diff.causes}
-    return Block("causes", "Report contents", data, table=Table(columns, rows))
 
 
 def _remarks(diff: ReportDiff) -> list[Block]:

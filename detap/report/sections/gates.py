@@ -1,7 +1,6 @@
 """The gates of a report, and the classes and images behind those that did not pass."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from detap.analysis.comparison import KINDS, LABELS
 from detap.decimals import nearly_equal
@@ -115,14 +114,20 @@ def regressions_block(regressions: Regressions) -> Block:
     localization = regressions.localization
     at_iou = "" if localization is None else f" at IoU {localization['worst']['iou']:.6g}"
     data = RegressionsData(regressions, localization_regression=localization)
-    lines = (
-        *map(_class_line, regressions.classes),
-        *([] if localization is None else [_localization_line(**localization)]),
-        *(
-            f"{_image_line(image, more=regressions.images_compared)}{at_iou}"
-            for image in regressions.images
-        ),
-    )
+    lines = []
+    for row in regressions.classes:
+        metric = "AP" if "AP" in row else "F1"
+        before = "" if row["baseline"] is None else f"{row['baseline']:.4f} -> "
+        value = f"{metric} {before}{row[metric]:.4f}"
+        lines.append(f"class {row['name']}: {value} ({row['ground_truths']} ground truths)")
+    if localization is not None:
+        lines.append(_localization_line(**localization))
+    more = regressions.images_compared
+    for row in regressions.images:
+        counts = [(kind, row[kind]) for kind in KINDS if more or row[kind] > 0]
+        counts.sort(key=lambda item: item[1] < 0)
+        parts = [f"{count:{'+' * more}d} {LABELS[kind]}" for kind, count in counts if count]
+        lines.append(f"image {row['name']}: {', '.join(parts)}{at_iou}")
     if regressions.images_compared:
         title = "Regressions"
     elif regressions.classes and regressions.baseline:
@@ -130,14 +135,7 @@ def regressions_block(regressions: Regressions) -> Block:
     else:
         title = "Worst classes and images"
     title += "" if regressions.slice is None else f", in slice {escape(regressions.slice)}"
-    return Block("regressions", title, data, lines)
-
-
-def _class_line(row: Mapping[str, Any]) -> str:
-    metric = "AP" if "AP" in row else "F1"
-    before = "" if row["baseline"] is None else f"{row['baseline']:.4f} -> "
-    value = f"{metric} {before}{row[metric]:.4f}"
-    return f"class {row['name']}: {value} ({row['ground_truths']} ground truths)"
+    return Block("regressions", title, data, tuple(lines))
 
 
 def _localization_line(lowest: Mapping[str, float], worst: Mapping[str, float]) -> str:
@@ -148,10 +146,3 @@ def _localization_line(lowest: Mapping[str, float], worst: Mapping[str, float]) 
         at_low = f"rose {at_low}"
     at_worst = f"dropped {worst['drop']:.4f} at IoU {worst['iou']:.6g}"
     return f"localization: AP {at_worst}, {at_low} at IoU {lowest['iou']:.6g}"
-
-
-def _image_line(row: Mapping[str, Any], *, more: bool) -> str:
-    counts = [(kind, row[kind]) for kind in KINDS if more or row[kind] > 0]
-    counts.sort(key=lambda item: item[1] < 0)
-    parts = [f"{count:{'+' * more}d} {LABELS[kind]}" for kind, count in counts if count]
-    return f"image {row['name']}: {', '.join(parts)}"

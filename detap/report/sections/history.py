@@ -51,6 +51,14 @@ def history_report(series: Sequence[Series]) -> Report:
     """Return the report of runs, the series of the latest run first."""
     latest = series[0].runs[-1].record
     truth = [item for item in latest["inputs"] if item.get("role") == "ground_truth"]
+    blocks: list[Block] = []
+    data: list[dict[str, Any]] = []  # of all remaining series, in the first block
+    for other in series[1:]:
+        table = _table(other)
+        data.append(SeriesEntry(other, signature=other.runs[-1].signature, reports=table.rows))
+        title = f"Not comparable with the latest report: {len(other.runs)}"
+        key, of_all = ("", {}) if blocks else ("not_comparable", {"series": data})
+        blocks.append(Block(key, title, of_all, tuple(map(escape, other.differences)), table))
     return Report(
         kind=KEY,
         signature=series[0].runs[-1].signature,
@@ -58,7 +66,7 @@ def history_report(series: Sequence[Series]) -> Report:
         inputs=tuple(truth),
         table=_table(series[0]),
         notes=tuple(history_notes(series)),
-        blocks=tuple(_not_comparable(series[1:])),
+        blocks=tuple(blocks),
     )
 
 
@@ -74,20 +82,6 @@ def history_notes(series: Sequence[Series]) -> list[Note]:
     count = sum(len(other.runs) for other in series[1:])
     text = "reports not comparable with the latest, listed separately"
     return [Note("history-not-comparable", text, count)] if count else []
-
-
-def _not_comparable(remaining: Sequence[Series]) -> list[Block]:
-    """Return a block per remaining series; the first has the data of all."""
-    blocks: list[Block] = []
-    data: list[dict[str, Any]] = []
-    for series in remaining:
-        table = _table(series)
-        signature = series.runs[-1].signature
-        data.append(SeriesEntry(series, signature=signature, reports=table.rows))
-        title = f"Not comparable with the latest report: {len(series.runs)}"
-        key, of_all = ("", {}) if blocks else ("not_comparable", {"series": data})
-        blocks.append(Block(key, title, of_all, tuple(map(escape, series.differences)), table))
-    return blocks
 
 
 def _table(series: Series) -> Table:

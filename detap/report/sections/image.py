@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from detap.analysis.errors import NEAR
-from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
+from detap.analysis.image_results import ImageResults
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.evaluation.results import Result
 from detap.report.fields import Object, each, field, list_of, report_of
-from detap.report.model import Block, Cell, Column, Report, Table, columns_of
+from detap.report.model import Block, Column, Report, Table, columns_of
 
 CORNERS = ("x1", "y1", "x2", "y2")
 
@@ -59,9 +59,45 @@ ImageReport = report_of(
 def image_report(
     result: Result, image_results: ImageResults, *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
-    """Return the report of one image."""
-    formatter = _RowFormatter(result, image_results)
-    ground_truths = [formatter.truth(truth) for truth in image_results.ground_truths]
+    """Return the report of one image; detections and ground truths are numbered from 1."""
+    numbers = {one.row: n for n, one in enumerate(image_results.detections, 1)}
+    truths = {one.row: (n, one) for n, one in enumerate(image_results.ground_truths, 1)}
+    detections = []
+    for detection in image_results.detections:
+        text, near, by = _WHY[detection.result], "", ""
+        number, truth = truths.get(detection.ground_truth, (None, None))
+        if truth is not None:
+            measure = "overlap" if detection.result == "ignored" else "IoU"
+            nearest = f"{number} ({result.classes[truth.label]})"
+            near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
+        elif "{near}" in text:
+            text = "overlaps no ground truth"
+        if (matching := numbers.get(detection.matched_by)) is not None:
+            before = " by" if detection.result == "duplicate" else "; matched by"
+            by = f"{before} detection {matching}"
+        iou, maximum = f"{image_results.iou:.6g}", result.max_dets[-1]
+        row = ShownDetection(
+            detection,
+            name=str(numbers[detection.row]),
+            why=text.format(near=near, by=by, iou=iou, maximum=maximum),
+            ground_truth=number,
+            iou=None if number is None else detection.similarity,
+            matched_by=matching,
+            **{"class": result.classes[detection.label]},
+            **_box(result.detections.corners[detection.row]),
+        )
+        detections.append(row)
+    ground_truths = [
+        ShownGroundTruth(
+            truth,
+            name=str(number),
+            why=_WHY_OF_TRUTH[truth.result].format(numbers.get(truth.detection)),
+            detection=numbers.get(truth.detection),
+            **{"class": result.classes[truth.label]},
+            **_box(result.ground_truth.corners[truth.row]),
+        )
+        for number, truth in truths.values()
+    ]
     data = {"name": image_results.image, "iou": image_results.iou, "ground_truths": ground_truths}
     title = f"Ground truths of image {image_results.image}, IoU {image_results.iou:.6g}"
     return Report(
@@ -69,61 +105,10 @@ def image_report(
         signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_DETECTIONS, tuple(map(formatter.detection, image_results.detections))),
+        table=Table(_DETECTIONS, tuple(detections)),
         notes=result.notes,
         blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(ground_truths))),),
     )
-
-
-class _RowFormatter:
-    """Rows of detections and ground truths, each numbered from 1."""
-
-    def __init__(self, result: Result, image_results: ImageResults) -> None:
-        self.result, self.iou = result, image_results.iou
-        self.detections = {row.row: n for n, row in enumerate(image_results.detections, 1)}
-        self.ground_truths = {row.row: n for n, row in enumerate(image_results.ground_truths, 1)}
-        self.labels = {row.row: row.label for row in image_results.ground_truths}
-
-    def detection(self, detection: DetectionResult) -> dict[str, Cell]:
-        """Return the row of a detection."""
-        near = detection.ground_truth >= 0
-        return ShownDetection(
-            detection,
-            name=str(self.detections[detection.row]),
-            why=self._why(detection),
-            ground_truth=self.ground_truths[detection.ground_truth] if near else None,
-            iou=detection.similarity if near else None,
-            matched_by=self.detections.get(detection.matched_by),
-            **{"class": self.result.classes[detection.label]},
-            **_box(self.result.detections.corners[detection.row]),
-        )
-
-    def _why(self, detection: DetectionResult) -> str:
-        text = _WHY[detection.result]
-        row, near, by = detection.ground_truth, "", ""
-        if row >= 0:
-            measure = "overlap" if detection.result == "ignored" else "IoU"
-            nearest = f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
-            near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
-        elif "{near}" in text:
-            return "overlaps no ground truth"
-        if (matching := self.detections.get(detection.matched_by)) is not None:
-            before = " by" if detection.result == "duplicate" else "; matched by"
-            by = f"{before} detection {matching}"
-        maximum = self.result.max_dets[-1]
-        return text.format(near=near, by=by, iou=f"{self.iou:.6g}", maximum=maximum)
-
-    def truth(self, truth: GroundTruthResult) -> dict[str, Cell]:
-        """Return the row of a ground truth."""
-        number = self.detections.get(truth.detection)
-        return ShownGroundTruth(
-            truth,
-            name=str(self.ground_truths[truth.row]),
-            why=_WHY_OF_TRUTH[truth.result].format(number),
-            detection=number,
-            **{"class": self.result.classes[truth.label]},
-            **_box(self.result.ground_truth.corners[truth.row]),
-        )
 
 
 def _box(corners: Any) -> dict[str, float]:

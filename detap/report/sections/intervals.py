@@ -7,7 +7,6 @@ from typing import Any
 
 from detap import metrics
 from detap.analysis.intervals import Interval, MetricIntervals
-from detap.metrics.metric import MetricSpec
 from detap.report.fields import ClassId, Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction, names_of_classes, rows_of
@@ -56,13 +55,22 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
             blocks[number] = block._replace(table=with_ends(block.table, name, ends, {}))
     of_parts = {"slices": {tag: _data(one) for tag, one in slices.items()}} if slices else {}
     data = IntervalsData(intervals, **_data(intervals), **of_parts)
+    # The class table with the intervals: columns of the primary metric, cells of all.
+    names = [(name["name"], name["id"]) for name in names_of_classes(intervals.result)]
+    by_class: Any = dict(zip(names, rows_of(intervals.by_class), strict=True))
+    of_means = {
+        spec.class_name: intervals.of(spec.name)
+        for spec in metrics.columns(intervals.result.protocol)
+        if spec.metric.scope == "both"
+    }
+    of_rows = [by_class[row["name"], row["id"]] for row in report.table.rows]
     images = len(intervals.result.images)
     line = f"{level}: bootstrap, {intervals.resamples:,} resamples of {images:,} images"
     return replace(
         report,
         param_columns=(Column("interval", level, level, "text"), *report.param_columns),
         params=params,
-        table=_class_table(report.table, intervals, primary),
+        table=with_ends(report.table, primary.class_name, of_rows, of_means),
         rows=report.table.rows,
         notes=(*report.notes, *intervals.notes),
         blocks=(*blocks, Block("intervals", "", data, (line,))),
@@ -73,19 +81,6 @@ def _data(intervals: MetricIntervals) -> dict[str, Any]:
     by_class = zip(names_of_classes(intervals.result), rows_of(intervals.by_class), strict=True)
     classes = [{**name, **ends} for name, ends in by_class]
     return {"summary": intervals.summary, "classes": classes}
-
-
-def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) -> Table:
-    """Return the class table with the intervals: columns of the primary metric, cells of all."""
-    names = [(name["name"], name["id"]) for name in names_of_classes(intervals.result)]
-    ends: Any = dict(zip(names, rows_of(intervals.by_class), strict=True))
-    of_means = {
-        spec.class_name: intervals.of(spec.name)
-        for spec in metrics.columns(intervals.result.protocol)
-        if spec.metric.scope == "both"
-    }
-    rows = [ends[row["name"], row["id"]] for row in table.rows]
-    return with_ends(table, primary.class_name, rows, of_means)
 
 
 def with_ends(table: Table, name: str, rows: Sequence[_Ends], totals: _Ends) -> Table:

@@ -1,10 +1,10 @@
 """The minimum detectable drops of a report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import isnan
 from typing import Literal
 
-from detap.analysis.power import DetectableDrop, PowerAnalysis
+from detap.analysis.power import PowerAnalysis
 from detap.gates.config import Level
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Column, Table, columns_of, name_column
@@ -59,7 +59,16 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
         (row for row in known if row.ground_truths is not None),
         key=lambda row: -row.min_detectable_drop,
     )
-    shown = [*overall, *classes][:most]
+    shown = [row._asdict() for row in [*overall, *classes][:most]]
+    needed = "" if criterion.drop is None else f" for {criterion.drop:g}"
+    columns = (
+        name_column("metric"),
+        *columns_of("fraction", min_detectable_drop="min. drop", limit="limit"),
+        *columns_of("fraction", drop_failing_gate="gate fails from"),
+        Column("images_needed", f"{analysis.units} needed{needed}", f"needed{needed}", "count"),
+        *columns_of("count", "ground_truths", priority=2),
+    )
+    with_values = tuple(c for c in columns if any(row[c.key] is not None for row in shown))
     return Block(
         "power",
         "Minimum detectable drop",
@@ -70,27 +79,12 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
             classes=[row._asdict() for row in analysis.classes],
             margins=[margin._asdict() for margin in analysis.margins],
         ),
-        tuple(_lines(analysis, shown, len(known) - len(shown))),
-        Table(_columns(analysis, shown), tuple(row._asdict() for row in shown)) if shown else None,
+        tuple(_lines(analysis, len(shown), len(known) - len(shown))),
+        Table(with_values, tuple(shown)) if shown else None,
     )
 
 
-def _columns(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> tuple[Column, ...]:
-    """Return the columns that have values."""
-    drop = analysis.criterion.drop
-    needed = "" if drop is None else f" for {drop:g}"
-    columns = (
-        name_column("metric"),
-        *columns_of("fraction", min_detectable_drop="min. drop", limit="limit"),
-        *columns_of("fraction", drop_failing_gate="gate fails from"),
-        Column("images_needed", f"{analysis.units} needed{needed}", f"needed{needed}", "count"),
-        *columns_of("count", "ground_truths", priority=2),
-    )
-    rows = [row._asdict() for row in shown]
-    return tuple(column for column in columns if any(row[column.key] is not None for row in rows))
-
-
-def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop], hidden: int) -> Iterator[str]:
+def _lines(analysis: PowerAnalysis, shown: int, hidden: int) -> Iterator[str]:
     if not (analysis.metrics or analysis.classes):
         yield "Too few ground truths to estimate the noise."
         return
@@ -101,7 +95,7 @@ def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop], hidden: int
     power = f"{100 * criterion.power:g}% power"
     if hidden:
         yield f"{hidden} more in the JSON report."
-    if unknown := len(analysis.metrics) + len(analysis.classes) - len(shown) - hidden:
+    if unknown := len(analysis.metrics) + len(analysis.classes) - shown - hidden:
         names = "1 metric is" if unknown == 1 else f"{unknown} metrics are"
         yield f"{names} left out: all resamples are equal, so that the noise cannot be estimated."
     level = f"{100 * criterion.level:g}% level"

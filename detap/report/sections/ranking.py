@@ -16,13 +16,6 @@ from detap.report.model import Block, Cell, Column, Report, Table, columns_of, n
 from detap.report.numbers import is_undefined, mean, rows_of, with_totals
 from detap.tables.detection import Floats
 
-RankingProtocol = Object(
-    "RankingProtocol",
-    "Every field of the protocol.",
-    others=Any,
-    **each(Any, "name", "cutoffs", "divisor", "no_relevant"),
-)
-
 QueryRow = Object("QueryRow", others=float | None, name=str, **each(Count, "relevant", "ranked"))
 
 _CLASS_COUNTS = ("positives", "negatives", "difficult", "unscored")
@@ -52,17 +45,13 @@ _GAP_TITLES = {
     "worst_bound": "largest bound over all orders of the batches",
 }
 
-DecomposabilityMeans = Object(
-    "DecomposabilityMeans", others=float | None, **each(float | None, *_GAP_TITLES)
-)
-
 DecomposabilityData = Object(
     "DecomposabilityData",
     "The decomposability of AP over batches: means over queries. The bounds suppose that each "
     "batch ranks its relevant items first; that applies to some of the queries.",
     others=Any,
     **each(Count, "batches", "applies", "queries"),
-    means=DecomposabilityMeans,
+    means=Object("DecomposabilityMeans", others=float | None, **each(float | None, *_GAP_TITLES)),
 )
 
 RankingReport = report_of(
@@ -71,7 +60,12 @@ RankingReport = report_of(
     "The JSON report of detap rank: like detap eval, with rows of queries or classes.",
     version=Version,
     signature=Signature,
-    protocol=RankingProtocol,
+    protocol=Object(
+        "RankingProtocol",
+        "Every field of the protocol.",
+        others=Any,
+        **each(Any, "name", "cutoffs", "divisor", "no_relevant"),
+    ),
     summary=field(
         dict[str, float | None], "Means over queries, classes or samples.", minProperties=1
     ),

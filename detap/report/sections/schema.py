@@ -117,20 +117,6 @@ def schema_of_report(name: str) -> dict[str, Any]:
     }
 
 
-def protocol_schema(protocol: type[ProtocolBase]) -> dict[str, Any]:
-    """Return the JSON schema of a protocol's fields."""
-    fields: dict[str, Any] = {"name": {"type": "string"}}
-    fields |= {field.name: field.kind.schema() for field in protocol_fields(protocol)}
-    reported = [field.name for field in protocol_fields(protocol) if field.always_reported]
-    about = "The fields of the protocol; see the protocols page of the docs."
-    return {
-        "type": "object",
-        "description": about,
-        "required": ["name", *reported],
-        "properties": fields,
-    }
-
-
 def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a type; objects go to the definitions."""
     if kind is Any:
@@ -147,7 +133,16 @@ def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             definitions[kind.name] = _object(kind, definitions)
         return {"$ref": f"#/$defs/{kind.name}"}
     if isinstance(kind, type) and issubclass(kind, ProtocolBase):
-        return protocol_schema(kind)
+        fields = protocol_fields(kind)
+        return {
+            "type": "object",
+            "description": "The fields of the protocol; see the protocols page of the docs.",
+            "required": ["name", *(field.name for field in fields if field.always_reported)],
+            "properties": {
+                "name": {"type": "string"},
+                **{field.name: field.kind.schema() for field in fields},
+            },
+        }
     return _composed(kind, definitions)
 
 

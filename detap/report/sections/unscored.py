@@ -44,12 +44,24 @@ UnscoredData = Object(
 
 def blocks(result: Result) -> Iterator[Block]:
     """Yield the blocks of detections without scores, with made-up ones, or of answers."""
-    data: dict[str, Any] = {} if result.protocol.has_scores else _data(result)
+    data: dict[str, Any] = {}
     lines: tuple[str, ...] = ()
+    if not result.protocol.has_scores:
+        table, positives = result.match_table, int(result.ground_truths.sum())
+        rows = []
+        for t, iou in enumerate(result.protocol.iou_thresholds):
+            true = int(table.is_true_positive(0, t).sum())
+            ignored = int(table.is_ignored(0, t).sum())
+            counts = true, len(table) - true - ignored, positives - true, ignored
+            at = percent(iou)
+            values = {key: result.metric(f"{name}@{at}") for key, name in _METRICS.items()}
+            values |= zip(_COUNTS, counts, strict=True)
+            rows.append(ThresholdEntry(iou=iou, **values))
+        data = UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
     if (responses := result.detections.responses) is not None:
         data["responses"] = ResponsesData(**responses._asdict())
-        counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
-        notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
+        noted = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
+        notes = {"failed": 0} | {code: n for code, n in noted if code != "bad-boxes"}
         words = [
             f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
             for code, n in notes.items()
@@ -64,17 +76,3 @@ def blocks(result: Result) -> Iterator[Block]:
     elif result.protocol.scores == "1":
         title = "AP over rankings of the detections (they have no scores)"
         yield bounds_block(title, over_rankings(result), *columns_of("fraction", "mean"))
-
-
-def _data(result: Result) -> dict[str, Any]:
-    """Return the counts and metrics at each threshold, and the unknown labels."""
-    table, positives = result.match_table, int(result.ground_truths.sum())
-    rows = []
-    for t, iou in enumerate(result.protocol.iou_thresholds):
-        true = int(table.is_true_positive(0, t).sum())
-        ignored = int(table.is_ignored(0, t).sum())
-        counts = true, len(table) - true - ignored, positives - true, ignored
-        values = {key: result.metric(f"{name}@{percent(iou)}") for key, name in _METRICS.items()}
-        values |= zip(_COUNTS, counts, strict=True)
-        rows.append(ThresholdEntry(iou=iou, **values))
-    return UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))

@@ -13,7 +13,7 @@ from typing import Any
 from detap._version import SCHEMA_VERSION, __version__
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import Curve, Result
+from detap.evaluation.results import Result
 from detap.ranking.retrieval import RetrievalResult
 from detap.report.model import Cell
 from detap.report.numbers import plain
@@ -28,11 +28,23 @@ def check_extension(path: str) -> None:
 
 def detection_curves(result: Result, path: str) -> str:
     """Return the curves of a detector in the format of the file name."""
-    named = [(curve, result.classes[curve.label]) for curve in result.curves()]
     if _extension(path) == ".csv":
         headings = ("class", "iou_threshold", "points", "score", "recall", "precision", "fppi")
-        return csv.write(headings, (row for one in named for row in _rows(*one)))
-    records = [_record(*one) for one in named]
+        return csv.write(headings, _rows(result))
+    records = [
+        {
+            "class": result.classes[curve.label],
+            "iou_threshold": curve.threshold,
+            "AP": plain(curve.average_precision),
+            "score": curve.score.tolist(),
+            "recall": curve.recall.tolist(),
+            "precision": curve.precision.tolist(),
+            "fppi": plain(curve.fppi.tolist()),
+            "interpolated_recall": curve.levels.tolist(),
+            "interpolated_precision": curve.interpolated.tolist(),
+        }
+        for curve in result.curves()
+    ]
     return json.dump(_head(result.signature) | {"curves": records}, indent=None)
 
 
@@ -60,24 +72,11 @@ def _head(signature: str) -> dict[str, Any]:
     return {**version, "signature": signature}
 
 
-def _record(curve: Curve, name: str) -> dict[str, object]:
-    return {
-        "class": name,
-        "iou_threshold": curve.threshold,
-        "AP": plain(curve.average_precision),
-        "score": curve.score.tolist(),
-        "recall": curve.recall.tolist(),
-        "precision": curve.precision.tolist(),
-        "fppi": plain(curve.fppi.tolist()),
-        "interpolated_recall": curve.levels.tolist(),
-        "interpolated_precision": curve.interpolated.tolist(),
-    }
-
-
-def _rows(curve: Curve, name: str) -> Iterator[tuple[Cell, ...]]:
-    columns = (curve.score, curve.recall, curve.precision, curve.fppi)
-    for point in zip(*(column.tolist() for column in columns), strict=True):
-        yield name, curve.threshold, "raw", *point
-    grid = zip(curve.levels.tolist(), curve.interpolated.tolist(), strict=True)
-    for recall, precision in grid:
-        yield name, curve.threshold, "interpolated", None, recall, precision, None
+def _rows(result: Result) -> Iterator[tuple[Cell, ...]]:
+    for curve in result.curves():
+        columns = (curve.score, curve.recall, curve.precision, curve.fppi)
+        name = result.classes[curve.label]
+        for point in zip(*(column.tolist() for column in columns), strict=True):
+            yield name, curve.threshold, "raw", *point
+        for point in zip(curve.levels.tolist(), curve.interpolated.tolist(), strict=True):
+            yield name, curve.threshold, "interpolated", None, *point, None

@@ -44,14 +44,9 @@ def _rows(report: Report, unit: str) -> Iterator[Sample]:
 
 
 def _family(name: str, about: str, samples: Iterable[Sample]) -> list[str]:
-    lines = [
-        f"{name}{{{','.join(_label(key, text) for key, text in labels.items())}}} {value!r}"
-        for labels, value in samples
-        if not isnan(value)
-    ]
+    marks = str.maketrans({"\\": "\\\\", '"': '\\"'})
+    lines = []
+    for labels, value in samples:
+        texts = (f'{key}="{escape(text).translate(marks)}"' for key, text in labels.items())
+        lines += [] if isnan(value) else [f"{name}{{{','.join(texts)}}} {value!r}"]
     return [f"# TYPE {name} gauge", f"# HELP {name} {about}", *lines] if lines else []
-
-
-def _label(key: str, text: str) -> str:
-    safe = escape(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'{key}="{safe}"'

@@ -12,7 +12,7 @@ from itertools import accumulate, takewhile
 
 from detap.escaping import escape
 from detap.report.checks import KEY, MARKS, checks_of, shortened
-from detap.report.model import Block, Report, Table
+from detap.report.model import Report, Table
 from detap.report.numbers import Grid, fraction, grid_of, summary_table
 from detap.report.writers.registry import Style
 
@@ -47,10 +47,13 @@ def render(report: Report, style: Style) -> str:
         tail += ["", f"<sub>{code(report.signature)}</sub>"]
     room = MOST_CHARACTERS - _size([*head, *tail])
     for block in report.blocks:
-        if block.key != KEY:
-            lines = _block(block, room)
-            head += lines
-            room -= _size(lines)
+        if block.key == KEY:
+            continue
+        lines = [f"### {text_of(block.title)}", ""] if block.title else []
+        lines += [*(f"- {text_of(line)}" for line in block.lines), *([""] if block.lines else [])]
+        lines += [] if block.table is None else _table(block.table, room - _size(lines))
+        head += lines
+        room -= _size(lines)
     if report.table.rows and report.summary:
         opening = ["<details>", f"<summary>{len(report.table.rows)} rows</summary>", ""]
         closing = ["</details>", ""]
@@ -104,14 +107,6 @@ def _gates(report: Report, room: int) -> list[str]:
             text = f"{len(checks) - shown} more gates in the JSON report: {parts}."
         lines += ["", text]
     return [*lines, ""]
-
-
-def _block(block: Block, room: int) -> list[str]:
-    lines = [f"### {text_of(block.title)}", ""] if block.title else []
-    lines += [f"- {text_of(line)}" for line in block.lines]
-    if block.lines:
-        lines.append("")
-    return lines if block.table is None else lines + _table(block.table, room - _size(lines))
 
 
 def _table(table: Table, room: int) -> list[str]:

@@ -43,23 +43,22 @@ def check(path: str, protocol: Protocol) -> None:
 
 def render(path: str, result: Result, baseline: Result | None = None) -> Iterator[bytes]:
     """Yield the table in the format of the file name."""
-    return _WRITERS[_suffix(path)](_chunks(result, baseline))
+
+    def chunks() -> Iterator[Columns]:  # at least one, with all columns
+        detectors = {"current": result} | ({} if baseline is None else {"baseline": baseline})
+        for name, detector in detectors.items():
+            table = matches_table(detector)
+            count = len(table["image"])
+            if baseline is not None:
+                table = {"detector": np.full(count, name, object), **table}
+            for begin in range(0, max(count, 1), _CHUNK_ROWS):
+                yield {key: column[begin : begin + _CHUNK_ROWS] for key, column in table.items()}
+
+    return _WRITERS[_suffix(path)](chunks())
 
 
 def _suffix(path: str) -> str:
     return splitext(path)[1].lower()
-
-
-def _chunks(result: Result, baseline: Result | None) -> Iterator[Columns]:
-    """Yield at least one chunk of rows, with all columns."""
-    detectors = {"current": result} | ({} if baseline is None else {"baseline": baseline})
-    for name, detector in detectors.items():
-        table = matches_table(detector)
-        count = len(table["image"])
-        if baseline is not None:
-            table = {"detector": np.full(count, name, object), **table}
-        for begin in range(0, max(count, 1), _CHUNK_ROWS):
-            yield {key: column[begin : begin + _CHUNK_ROWS] for key, column in table.items()}
 
 
 def _undefined(chunk: Columns, key: str) -> Flags:

@@ -25,6 +25,7 @@ from detap.tables.detection import Detections, GroundTruth
 MOST_ROWS = 100  # of a table that are all shown; of more, the first and last `ENDS`
 ENDS = 5
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_FLAGS = ("crowd", "difficult", "ignore", "group_of")
 
 
 def to_text(value: Any) -> str:
@@ -70,37 +71,30 @@ def _operating_point(value: Any) -> Report:
 
 
 def _rows(value: GroundTruth | Detections) -> Report:
+    """Return the report of a table: image, class, corners, and the score or the flags."""
     count = len(value)
     # Rows between the ends of a large table are never formatted.
     shown = range(count) if count <= MOST_ROWS else [*range(ENDS), *range(count - ENDS, count)]
-    table, title = _cut(rows_table(value, shown), count), repr(value)
-    # Without rows, only the conclusion is text.
-    return Report("", table, title=title if count else "", conclusion="" if count else title)
-
-
-_FLAGS = ("crowd", "difficult", "ignore", "group_of")
-
-
-def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
-    """Return some rows of a table: image, class, corners, and the score or the flags."""
-    some = table.select(np.array(rows, np.int64))
+    some = value.select(np.array(shown, np.int64))
     values: dict[str, Sequence[Cell]] = {
-        "image": [str(table.images[index]) for index in some.image.tolist()],
-        "class": [table.classes[label] for label in some.label.tolist()],
+        "image": [str(value.images[index]) for index in some.image.tolist()],
+        "class": [value.classes[label] for label in some.label.tolist()],
     }
     numbers = dict(zip(CORNERS, some.corners.T, strict=True))
     if isinstance(some, Detections):
         numbers["score"] = some.score
     values |= {key: [f"{x:.6g}" for x in column.tolist()] for key, column in numbers.items()}
     columns = [*columns_of("name", "image", "class"), *columns_of("count", *numbers)]
-    if isinstance(some, GroundTruth) and any(getattr(table, flag).any() for flag in _FLAGS):
+    if isinstance(some, GroundTruth) and any(getattr(value, flag).any() for flag in _FLAGS):
         columns += columns_of("text", "flags")
         flags = zip(*(getattr(some, flag).tolist() for flag in _FLAGS), strict=True)
         values["flags"] = [
             ", ".join(name for name, is_set in zip(_FLAGS, row, strict=True) if is_set)
             for row in flags
         ]
-    return Table(tuple(columns), rows_of(values))
+    table, title = _cut(Table(tuple(columns), rows_of(values)), count), repr(value)
+    # Without rows, only the conclusion is text.
+    return Report("", table, title=title if count else "", conclusion="" if count else title)
 
 
 _REPORTS: dict[str, Callable[[Any], Report]] = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detap.analysis.calibration import calibration
-from detap.analysis.confusion import Confusion, confusion
+from detap.analysis.confusion import confusion
 from detap.analysis.errors import ACROSS, errors
 from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import sweeps
@@ -153,33 +153,29 @@ def _name(name: str) -> str:
 
 
 def _precision_recall(match_results: MatchResults, axes: "Axes") -> Size:
-    grid = np.linspace(0, 1, 101)
-    _line_per_class(match_results, axes, grid, _precision_at)
+    def precision_at(recalls: Floats, curve: Curve) -> Floats:  # that of the next level, or 0
+        index = np.searchsorted(curve.levels, recalls - 1e-9)
+        return np.append(curve.interpolated, 0.0)[np.minimum(index, len(curve.interpolated))]
+
+    _line_per_class(match_results, axes, np.linspace(0, 1, 101), precision_at)
     title = f"Precision and recall at IoU {match_results.iou:.6g}"
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02), title=title)
     return _LINE_SIZE
 
 
-def _precision_at(recalls: Floats, curve: Curve) -> Floats:
-    """Return the interpolated precision at some recalls: that of the next level, or 0."""
-    index = np.searchsorted(curve.levels, recalls - 1e-9)
-    return np.append(curve.interpolated, 0.0)[np.minimum(index, len(curve.interpolated))]
-
-
 def _miss_rate(match_results: MatchResults, axes: "Axes") -> Size:
+    def miss_rate_at(fppi: Floats, curve: Curve) -> Floats:
+        # Below the axis: a miss rate of 0 has no logarithm.
+        return np.maximum(1 - _recall_at(fppi, curve), 1e-3)
+
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
-    _line_per_class(match_results, axes, grid, _miss_rate_at, "MR-2")
+    _line_per_class(match_results, axes, grid, miss_rate_at, "MR-2")
     title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
     axes.set(yscale="log", ylabel="miss rate", ylim=(0.01, 1), title=title)
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     powers = (0.001, 0.01, 0.1, 1, 10)  # the default labels are formulas, which are not drawn
     return _over_fppi(axes, grid, {f"{power:g}": power for power in powers})
-
-
-def _miss_rate_at(fppi: Floats, curve: Curve) -> Floats:
-    # Below the axis: a miss rate of 0 has no logarithm.
-    return np.maximum(1 - _recall_at(fppi, curve), 1e-3)
 
 
 def _froc(match_results: MatchResults, axes: "Axes") -> Size:
@@ -280,7 +276,18 @@ def _operating_point(match_results: MatchResults, axes: "Axes") -> Size:
 def _confusion(match_results: MatchResults, axes: "Axes") -> Size:
     cells = confusion(match_results)
     if len(cells.classes) >= _MOST_CELLS:
-        return _pairs(match_results, cells, axes)
+        pairs = cells.largest(_MOST_PAIRS)[::-1]
+        axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
+        names = [
+            f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
+            for pair in pairs
+        ]
+        axes.set_yticks(range(len(pairs)), names, fontsize=7)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        title = f"Largest confusions at IoU {match_results.iou:.6g}"
+        axes.set(xlabel="misclassified ground truths", title=title)
+        axes.grid(visible=False, axis="y")
+        return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
     matrix = cells.matrix
     size = len(matrix)
     axes.grid(visible=False)
@@ -297,21 +304,6 @@ def _confusion(match_results: MatchResults, axes: "Axes") -> Size:
         color = "white" if shown[row, column] > 0.55 else "black"
         axes.text(column, row, str(matrix[row, column]), color=color, **centered)
     return 2.2 + 0.28 * size, 1.8 + 0.28 * size
-
-
-def _pairs(match_results: MatchResults, cells: Confusion, axes: "Axes") -> Size:
-    pairs = cells.largest(_MOST_PAIRS)[::-1]
-    axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
-    names = [
-        f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
-        for pair in pairs
-    ]
-    axes.set_yticks(range(len(pairs)), names, fontsize=7)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    title = f"Largest confusions at IoU {match_results.iou:.6g}"
-    axes.set(xlabel="misclassified ground truths", title=title)
-    axes.grid(visible=False, axis="y")
-    return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
 
 
 def _calibration(match_results: MatchResults, axes: "Axes") -> Size:

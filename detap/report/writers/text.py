@@ -73,7 +73,17 @@ def _lines(report: Report, style: Style) -> list[Line]:
     # Input that could not be read has no classes.
     if report.table.rows or report.summary:
         title: list[Line] = [[(report.title, "title")]] if report.title else []
-        lines += [[], *title, *_class_lines(report.table, style, failed)]
+        # Many classes without boxes are a line with their number.
+        table, counts = report.table, ("ground_truths", "ignored", "detections")
+        rows = tuple(row for row in table.rows if any(row.get(key) != 0 for key in counts))
+        omitted = len(table.rows) - len(rows)
+        table = table._replace(rows=rows) if omitted > _EMPTY_ROWS else table
+        first = table._replace(rows=table.rows[: table.shown])
+        lines += [[], *title, *table_lines(first, style, failed)]
+        lines += ([(text, "dim")] for text in hidden_rows(len(table.rows) - len(first.rows)))
+        if omitted > _EMPTY_ROWS:
+            text = f"{omitted} classes without ground truth and detections are not shown"
+            lines += ([(piece, "dim")] for piece in _wrapped(text, style.width))
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
@@ -82,22 +92,6 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.signature:
         lines += [[], [(escape(report.signature), "dim")]]
     return lines[1:]
-
-
-def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterator[Line]:
-    """Yield the table; many classes without boxes are a line with their number."""
-    counts = ("ground_truths", "ignored", "detections")
-    rows = [row for row in table.rows if any(row.get(key) != 0 for key in counts)]
-    omitted = len(table.rows) - len(rows)
-    if omitted > _EMPTY_ROWS:
-        table = table._replace(rows=tuple(rows))
-    first = table._replace(rows=table.rows[: table.shown])
-    yield from table_lines(first, style, failed)
-    for text in hidden_rows(len(table.rows) - len(first.rows)):
-        yield [(text, "dim")]
-    if omitted > _EMPTY_ROWS:
-        text = f"{omitted} classes without ground truth and detections are not shown"
-        yield from ([(piece, "dim")] for piece in _wrapped(text, style.width))
 
 
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
@@ -181,7 +175,13 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     if room < min(names.size, _LEAST_NAME):
         room = max(_LEAST_NAME, style.width // 3)
         limit = style.width - (min(names.size, room) if style.fold else names.size)
-        parts = _split(others, limit, gap)
+        parts, taken = [[]], 0
+        for column in others:
+            if parts[-1] and taken + gap + column.size > limit:
+                parts.append([])
+                taken = 0
+            parts[-1].append(column)
+            taken += gap + column.size
     if style.fold:
         names = names._replace(size=min(names.size, room))
     lines: list[Line] = []
@@ -203,19 +203,6 @@ def _layout(
         if column.priority <= priority
         for heading in [heading_of(column)]
     ]
-
-
-def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
-    """Split the columns behind the name into groups that fit."""
-    groups: list[list[_Shown]] = [[]]
-    taken = 0
-    for column in columns:
-        if groups[-1] and taken + gap + column.size > room:
-            groups.append([])
-            taken = 0
-        groups[-1].append(column)
-        taken += gap + column.size
-    return groups
 
 
 def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[str]) -> list[Line]:
