@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from detap import metrics
-from detap.cli.commands.config import BY_SECTION
-from detap.cli.settings_schema import settings_schema
+from detap.cli.commands.config import settings_schema
 from detap.formats.base import Line
 from detap.formats.catalogue import FORMATS, options
 from detap.formats.options import Option
@@ -261,7 +260,7 @@ def with_output(text: str, folder: Path) -> str:
 
 def publish(folder: Path) -> None:
     """Write every schema into the folder of the pages, where its address leads."""
-    for record in [*map(schema, NAMES), settings_schema(BY_SECTION)]:
+    for record in [*map(schema, NAMES), settings_schema()]:
         path = folder / record["$id"].removeprefix(f"{PAGES_OF_PROJECT}/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=2) + "\n", "utf-8")

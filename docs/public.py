@@ -17,8 +17,7 @@ import click
 
 from detap._version import SCHEMA_VERSION
 from detap.cli import group
-from detap.cli.commands.config import BY_SECTION
-from detap.cli.settings_schema import settings_schema
+from detap.cli.commands.config import settings_schema
 from detap.formats.catalogue import FORMATS
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
@@ -130,7 +129,7 @@ def note_codes() -> set[str]:
 def interface() -> dict[str, list[str]]:
     """Return the public names by kind, sorted."""
     keys = [key for name in NAMES for key in json_keys(schema(name), name)]
-    keys += json_keys(settings_schema(BY_SECTION), "settings")
+    keys += json_keys(settings_schema(), "settings")
     return {
         "python": sorted(set(python_names(MODULES))),
         "commands": sorted(set(command_names(group))),

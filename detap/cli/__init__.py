@@ -53,9 +53,7 @@ COMMANDS = {
 }
 """Commands and the first lines of their help; each is a module of `commands`."""
 
-COMPLETE = "_DETAP_COMPLETE"
-"""Environment variable with the completion request of a shell."""
-
+COMPLETE = "_DETAP_COMPLETE"  # environment variable with the completion request of a shell
 DEFECT, USAGE, INTERRUPTED = 3, 2, 130
 
 _SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL))
@@ -140,23 +138,17 @@ def main(arguments: Sequence[str]) -> int:
             status = leaving.exit_code
         except BaseException as error:
             # An import may replace the exception of a signal by another one.
-            status = signals.status or _report_failure(error, session)
+            status, message = (signals.status, "") if signals.status else _ending(error)
+            if isinstance(error, BrokenPipeError):
+                silence_stdout()
+            if session.debug and message:
+                import traceback
+
+                session.print_line(traceback.format_exc().rstrip())
+            if message:
+                session.print_line(escape_lines(message))
         session.stop_progress()
     return signals.status or status
-
-
-def _report_failure(error: BaseException, session: Session) -> int:
-    """Print the error that ended a command and return the exit status."""
-    status, message = _ending(error)
-    if isinstance(error, BrokenPipeError):
-        silence_stdout()
-    if session.debug and message:
-        import traceback
-
-        session.print_line(traceback.format_exc().rstrip())
-    if message:
-        session.print_line(escape_lines(message))
-    return status
 
 
 _TOO_LARGE = "Error: out of memory: this input needs more than the process may use"

@@ -1,7 +1,7 @@
 """Commands with short and full help, and suggestions for misspelled names."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -73,7 +73,18 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the main options, or all options by group."""
         if self.first and not ctx.meta.get(_ALL):
-            self._format_first(ctx, formatter)
+            by_name = {name: p for p in self.params for name in p.opts}
+            rows = []
+            for option in (by_name[name] for name in self.first):
+                names = ", ".join(sorted(option.opts, key=len))
+                if not getattr(option, "is_flag", False):  # with its value; a long choice as NAME
+                    value = option.make_metavar(ctx)
+                    names += f" {value if len(value) < _LONG else 'NAME'}"
+                rows.append((names, getattr(option, "brief", "")))
+            count = sum(isinstance(parameter, click.Option) for parameter in self.params)
+            rows.append(("--help-all", f"Show all {count} options and exit."))
+            with formatter.section("Options"):
+                formatter.write_dl(rows)
             return
         groups = defaultdict(list)
         for parameter in self.get_params(ctx):
@@ -84,22 +95,16 @@ class Command(click.Command):
             with formatter.section(heading):
                 formatter.write_dl(records)
 
-    def _format_first(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        by_name = {name: p for p in self.params for name in p.opts}
-        first = [by_name[name] for name in self.first]
-        rows = [(_format_names(option, ctx), getattr(option, "brief", "")) for option in first]
-        count = sum(isinstance(parameter, click.Option) for parameter in self.params)
-        rows.append(("--help-all", f"Show all {count} options and exit."))
-        with formatter.section("Options"):
-            formatter.write_dl(rows)
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; for an unknown option suggest similar ones."""
         given = [*args]  # click removes what it has parsed
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            name = _as_given(error.option_name, given)
+            name = error.option_name
+            if not name.startswith("--"):  # click names only the letter g of -gt
+                words = (arg for arg in given if arg.startswith("-") and not arg.startswith("--"))
+                name = next((word for word in words if name[1] in word), name)
             raise click.UsageError(f"No such option {name!r}{self._hint(name)}", ctx) from None
 
     def _hint(self, name: str) -> str:
@@ -116,23 +121,6 @@ class Command(click.Command):
         else:
             similar = [f"--{option}"] if option else []
         return f". Did you mean {' or '.join(map(repr, similar))}?" if similar else "."
-
-
-def _as_given(name: str, args: Sequence[str]) -> str:
-    """Return the argument with an unknown option: click names only the letter g of ``-gt``."""
-    if name.startswith("--"):
-        return name
-    words = (arg for arg in args if arg.startswith("-") and not arg.startswith("--"))
-    return next((word for word in words if name[1] in word), name)
-
-
-def _format_names(parameter: click.Parameter, ctx: click.Context) -> str:
-    """Return the names and the value of an option; a long choice as NAME."""
-    names = ", ".join(sorted(parameter.opts, key=len))
-    if isinstance(parameter, click.Option) and parameter.is_flag:
-        return names
-    value = parameter.make_metavar(ctx)
-    return f"{names} {value if len(value) < _LONG else 'NAME'}"
 
 
 class Group(click.Group):

@@ -107,13 +107,11 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
     entries, missing = _present(_entries(options["data_sets"]), options.pop("allow_missing"))
     gates = Gates.from_options(options)
     config = gates.config
-    if config.confidence is not None:
-        for entry in entries:
-            if entry.report:
-                raise UsageError(
-                    f"{entry.location}: a report cannot be resampled; give gt and dt, or remove "
-                    "--confidence"
-                )
+    if reports := [entry for entry in entries if entry.report and config.confidence is not None]:
+        raise UsageError(
+            f"{reports[0].location}: a report cannot be resampled; give gt and dt, or remove "
+            "--confidence"
+        )
     paths = [path for entry in entries for path in entry.paths if path != STDIN]
     outputs = Outputs.from_options(options, [*paths, *options["data_sets"], *gates.paths()])
     if outputs.needs_page_source:
@@ -158,7 +156,14 @@ def _evaluate(
             record = read_baseline(entry.report)
             data_set = data_set_of_report(entry.name, entry.report, record, entry.group)
             return Evaluated(data_set, record, entry.named(record["inputs"]))
-        options |= _converted(entry)
+        context = click.get_current_context()
+        for name, option in by_name(_options_of_a_set()).items():
+            if name in entry.values:
+                try:
+                    value = option.process_value(context, entry.values[name])
+                except click.BadParameter as error:
+                    raise UsageError(f"{name}: {error.message}") from None
+                options[str(option.name)] = value
         inputs = Inputs.from_options(options)
         protocol = inputs.protocol(options)
         tables = inputs.for_protocols(protocol, digests=digests).read()
@@ -211,11 +216,22 @@ def _refuse_others(options: dict[str, Any]) -> None:
 
 def _entries(paths: tuple[str, ...]) -> list[Entry]:
     """Return the data sets of a TOML file, or of reports."""
+    entries: dict[str, Entry] = {}
     if len(paths) == 1 and paths[0].endswith(".toml"):
-        return list(_of_file(paths[0]))
+        known = by_name([*_options_of_a_set(), *_FURTHER])
+        for name, values in read_tables(paths[0], known).items():
+            location = f"{paths[0]}: [{name}]"
+            if not name:
+                raise UsageError(f"{paths[0]}: a data set has no name")
+            if "report" in values:
+                if others := [key for key in values if key not in ("report", "group")]:
+                    raise UsageError(f"{location}: report excludes {others[0]}")
+            elif lacking := [key for key in ("gt", "dt") if not values.get(key)]:
+                raise UsageError(f"{location}: no {lacking[0]}; {_HINT}")
+            entries[name] = Entry(name, values, location)
+        return list(entries.values())
     if any(path.endswith(".toml") for path in paths):
         raise UsageError("--data-sets takes one TOML file, or JSON reports")
-    entries: dict[str, Entry] = {}
     for path in report_paths(expand_patterns(paths)):
         name = os.path.splitext(os.path.basename(path))[0]
         if name in entries:
@@ -227,36 +243,9 @@ def _entries(paths: tuple[str, ...]) -> list[Entry]:
     return list(entries.values())
 
 
-def _of_file(path: str) -> Iterator[Entry]:
-    known = by_name([*_options_of_a_set(), *_FURTHER])
-    for name, values in read_tables(path, known).items():
-        location = f"{path}: [{name}]"
-        if not name:
-            raise UsageError(f"{path}: a data set has no name")
-        if "report" in values:
-            if others := [key for key in values if key not in ("report", "group")]:
-                raise UsageError(f"{location}: report excludes {others[0]}")
-        elif lacking := [key for key in ("gt", "dt") if not values.get(key)]:
-            raise UsageError(f"{location}: no {lacking[0]}; {_HINT}")
-        yield Entry(name, values, location)
-
-
 def _options_of_a_set() -> list[Option]:
     options = options_of(click.get_current_context().command)
     return [option for option in options if option.group in _OF_A_SET]
-
-
-def _converted(entry: Entry) -> dict[str, Any]:
-    """Return the settings of a data set as option values."""
-    context = click.get_current_context()
-    converted = {}
-    for name, option in by_name(_options_of_a_set()).items():
-        if name in entry.values:
-            try:
-                converted[str(option.name)] = option.process_value(context, entry.values[name])
-            except click.BadParameter as error:
-                raise UsageError(f"{name}: {error.message}") from None
-    return converted
 
 
 def _present(entries: list[Entry], allow_missing: bool) -> tuple[list[Entry], tuple[str, ...]]:

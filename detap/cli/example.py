@@ -16,8 +16,7 @@ _COLORS = ((201, 111, 48), (120, 84, 60), (70, 110, 190))
 _MEADOW = (150, 180, 120)
 _SIZES = ((70, 50), (90, 70), (36, 28))
 
-Box = tuple[float, float, float, float]
-"""x, y, width, height in pixels."""
+Box = tuple[float, float, float, float]  # x, y, width, height in pixels
 
 
 class Sequence:
@@ -79,25 +78,17 @@ def _detection(image: int, label: int, box: list[float], score: float) -> dict[s
 
 def instances() -> dict[str, Any]:
     """Return the ground truth as the content of a COCO file."""
-    images: list[dict[str, Any]] = []
+    size = {"width": WIDTH, "height": HEIGHT}
     annotations: list[dict[str, Any]] = []
     for image, objects in enumerate(objects_by_image(), 1):
-        images.append(
-            {"id": image, "file_name": f"{image:02}.png", "width": WIDTH, "height": HEIGHT}
-        )
         for label, box in objects:
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": image,
-                    "category_id": label + 1,
-                    "bbox": list(box),
-                    "area": box[2] * box[3],
-                    "iscrowd": 0,
-                }
-            )
-    categories = [{"id": number, "name": name} for number, name in enumerate(CLASSES, 1)]
-    return {"images": images, "annotations": annotations, "categories": categories}
+            ids = {"id": len(annotations) + 1, "image_id": image, "category_id": label + 1}
+            annotations.append({**ids, "bbox": [*box], "area": box[2] * box[3], "iscrowd": 0})
+    return {
+        "images": [{"id": n, "file_name": f"{n:02}.png", **size} for n in range(1, IMAGES + 1)],
+        "annotations": annotations,
+        "categories": [{"id": number, "name": name} for number, name in enumerate(CLASSES, 1)],
+    }
 
 
 def picture(objects: list[tuple[int, Box]]) -> bytes:

@@ -1,7 +1,6 @@
 """The results of gates in the report of a detector."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ from detap.cli.inputs import Evaluated
 from detap.errors import Note
 from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
-from detap.report.model import PageSource, Report
+from detap.report.model import Report
 from detap.report.sections.gates import gate_blocks
 from detap.report.sections.intervals import with_intervals
 from detap.report.sections.slices import slices_block
@@ -39,11 +38,5 @@ def with_gate_results(
     )
     if gate_results.intervals:
         report = with_intervals(report, gate_results.intervals)
-    page_source = PageSource(
-        evaluated.result,
-        before=evaluated.baseline,
-        record=gates.baseline and gates.baseline.record,
-        earlier=gates.baseline_detections or (gates.baseline.path if gates.baseline else ""),
-    )
     report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
-    return gate_results.problems, replace(report, page_source=page_source)
+    return gate_results.problems, report

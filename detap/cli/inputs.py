@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from detap.cli.options import LIMITS, protocol_from
 from detap.cli.session import Session
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scoring import score_tables
 from detap.formats.base import Format
@@ -26,7 +26,7 @@ from detap.formats.multi_file import (
 from detap.formats.options import MISSING_SCORES
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, SourceFile
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.protocols import PRESETS, Protocol
 from detap.report.inputs import describe_inputs
 from detap.report.model import Block
@@ -193,10 +193,15 @@ class Inputs:
     def read(self, session: Session | None = None, other: str | None = None) -> Tables:
         """Read the tables, and those of another detector if given; show the progress."""
         sources = Sources(self.gt, self.format.source), self._detections(self.dt)
+
+        def fraction() -> float | None:  # read so far, if known
+            known = all(side.has_progress for side in sources)
+            return sum(side.fraction() for side in sources) / len(sources) if known else None
+
         if STDIN not in (*self.gt, *self.dt):
             self.format_of(self.dt[0]).begin_detections(sources[1].first, self.reading)
         if session is not None:
-            session.start_progress("Reading", lambda: _fraction(sources))
+            session.start_progress("Reading", fraction)
         truth = self.read_ground_truth(sources[0])
         tables = [self.read_detections(sources[1], truth)]
         if other is not None:
@@ -239,15 +244,7 @@ class Inputs:
         return expand_folders(expand_patterns([path]), self.format_of)
 
 
-def _fraction(sources: tuple[Sources, Sources]) -> float | None:
-    """Return the fraction of the sources read so far, if known."""
-    if not all(side.has_progress for side in sources):
-        return None
-    return sum(side.fraction() for side in sources) / len(sources)
-
-
-SEEN = "seen"
-"""Value of ``--images`` that selects the images with detections."""
+SEEN = "seen"  # value of `--images` that selects the images with detections
 
 
 def selected(
@@ -276,17 +273,12 @@ def _images(values: Sequence[str], ground_truth: GroundTruth, detections: Detect
         return images_seen(detections)
     chosen: list[str] = []
     for value in values:
-        if value not in by_text and os.path.exists(value):
-            chosen += _lines(value)
-        else:
+        if value in by_text or not os.path.exists(value):
             chosen += _names([value], by_text)
+            continue
+        try:
+            text = read_bytes(value).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            refuse(value, "is not UTF-8", "list one image per line", f"byte {error.start}")
+        chosen += [line.strip() for line in text.splitlines() if line.strip()]
     return [by_text.get(name, name) for name in chosen]
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        location, hint = f"byte {error.start}", "list one image per line"
-        raise InputError(Problem(path, location, "is not UTF-8", hint)) from None
-    return [line.strip() for line in text.splitlines() if line.strip()]

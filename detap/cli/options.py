@@ -130,8 +130,7 @@ _ROLES = {
 """Help and brief help of ``--gt`` and ``--dt``."""
 
 
-_ARGUMENTS = "input_paths"
-"""Name of the positional arguments GT and DT."""
+_ARGUMENTS = "input_paths"  # name of the positional arguments GT and DT
 
 
 class _RoleOption(Option):
@@ -239,37 +238,29 @@ _reading_options = stack(
 """Options of the format readers."""
 
 
-LIMITS = {
-    "max_file_size": "file_bytes",
-    "max_expansion": "expansion",
-    "max_records": "records",
-    "max_nesting": "nesting",
-    "max_problems": "problems",
-    "max_mask_runs": "mask_runs",
-}
+_RECORDS = "number of images, annotations or detections of an input"
+_LIMITS: tuple[tuple[str, str, str, int | None, str | None], ...] = (
+    ("max_file_size", "file_bytes", "size of a file, also after expansion", None, "BYTES"),
+    ("max_expansion", "expansion", "ratio of expanded to compressed size", None, "TIMES"),
+    ("max_records", "records", _RECORDS, MOST_RECORDS, None),
+    ("max_nesting", "nesting", "nesting depth of JSON or XML", 900, None),
+    ("max_problems", "problems", "number of problems that an error lists", None, None),
+    ("max_mask_runs", "mask_runs", "number of pixel runs of an image's polygons", None, None),
+)
+LIMITS = {name: limit for name, limit, *_ in _LIMITS}
 """Fields of `detap.io.limits.Limits` by option."""
 
-
-def _limit(
-    name: str, text: str, most: int | None = None, metavar: str | None = None
-) -> Decorator[Any]:
-    default = getattr(DEFAULT_LIMITS, LIMITS[name])
-    return option(
-        f"--{name.replace('_', '-')}",
-        group="Limits of input",
-        type=Integer(1, most),
-        metavar=metavar,
-        help=f"Maximum {text}. [default: {default}]",
-    )
-
-
 limit_options = stack(
-    _limit("max_file_size", "size of a file, also after expansion", metavar="BYTES"),
-    _limit("max_expansion", "ratio of expanded to compressed size", metavar="TIMES"),
-    _limit("max_records", "number of images, annotations or detections of an input", MOST_RECORDS),
-    _limit("max_nesting", "nesting depth of JSON or XML", 900),
-    _limit("max_problems", "number of problems that an error lists"),
-    _limit("max_mask_runs", "number of pixel runs of an image's polygons"),
+    *(
+        option(
+            f"--{name.replace('_', '-')}",
+            group="Limits of input",
+            type=Integer(1, most),
+            metavar=metavar,
+            help=f"Maximum {text}. [default: {getattr(DEFAULT_LIMITS, limit)}]",
+        )
+        for name, limit, text, most, metavar in _LIMITS
+    )
 )
 
 
@@ -450,9 +441,19 @@ general_options = stack(
 )
 
 
+message_options = stack(strict_option, general_options)  # of commands that print notes
+
+
 def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Remove the protocol options from `options` and return the protocol."""
-    preset, changes = _preset_from(options, kind, default), changes_from(options, kind)
+    preset: Any = kind.preset(options.pop("preset") or default)
+    iou_type = options.get("iou_type")
+    if iou_type is not None and preset.iou_type != iou_type:
+        # lvis with segm is lvis-segm. Without a sibling the option changes the field.
+        base = preset.name.removesuffix(f"-{preset.iou_type}")
+        sibling: Any = preset.presets.get(base if iou_type == "bbox" else f"{base}-{iou_type}")
+        preset = sibling if sibling and sibling.iou_type == iou_type else preset
+    changes = changes_from(options, kind)
     if not changes:
         return preset
     protocol = preset.with_changes(**changes)
@@ -462,32 +463,15 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
     return protocol
 
 
-def _preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Remove the preset from `options`; return it, or its sibling of the IoU type if there is one.
-
-    ``lvis`` with ``segm`` is ``lvis-segm``. Without a sibling the option changes the field.
-    """
-    preset: Any = kind.preset(options.pop("preset") or default)
-    iou_type = options.get("iou_type")
-    if iou_type is None or preset.iou_type == iou_type:
-        return preset
-    base = preset.name.removesuffix(f"-{preset.iou_type}")
-    sibling: Any = preset.presets.get(base if iou_type == "bbox" else f"{base}-{iou_type}")
-    return sibling if sibling and sibling.iou_type == iou_type else preset
-
-
 def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str, Any]:
     """Remove the options of :func:`change_options` from `options`; return those given."""
-    values = {field: options.pop(field.name, None) for field in protocol_fields(kind)}
-    return {
-        field.name: _value(field, value)
-        for field, value in values.items()
-        if value not in (None, ())  # not given
-    }
-
-
-def _value(field: ProtocolField, given: Any) -> Any:
-    if field.kind.repeatable:
-        # Each use of the option gives a list.
-        return tuple(sorted({value for item in given for value in item.value}))
-    return given.value if isinstance(given, Given) else given
+    changes: dict[str, Any] = {}
+    for field in protocol_fields(kind):
+        given = options.pop(field.name, None)
+        if given in (None, ()):
+            continue
+        if field.kind.repeatable:  # each use of the option gives a list
+            changes[field.name] = tuple(sorted({value for item in given for value in item.value}))
+        else:
+            changes[field.name] = given.value if isinstance(given, Given) else given
+    return changes

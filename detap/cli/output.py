@@ -67,18 +67,16 @@ class Outputs:
                 raise UsageError(
                     f"{subject} cannot be written as {writer.name}; use {', '.join(formats)}{hint}"
                 )
-        outputs._check([*(path for _, path in files), *extra_files])
-        return outputs
-
-    def _check(self, paths: Sequence[str]) -> None:
+        paths = [*(path for _, path in files), *extra_files]
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{escape(path)} would be written twice")
-        for writer in self.writers:
+        for writer in outputs.writers:
             if writer.extra:
                 writer.check_installed()
         for path in paths:
-            check_target(path, self.inputs)
+            check_target(path, outputs.inputs)
+        return outputs
 
     @property
     def writers(self) -> list[Writer]:
@@ -116,8 +114,18 @@ class Outputs:
             append_summary(brief or report, Style(width=_PAGE))
         if quiet and not self.stdout_requested:
             return
-        text = self.stdout.render(of(self.stdout), _stdout_style())
-        write_stdout(_encoded(text, self.stdout))
+        terminal = sys.stdout is not None and sys.stdout.isatty()
+        style = Style(width=_PAGE)  # in a pipe or a file, names are not folded, to be searched for
+        if terminal or os.environ.get("COLUMNS"):
+            color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+            style = Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, color=color)
+        text = self.stdout.render(of(self.stdout), style)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        try:
+            data = text.encode(encoding if self.stdout.for_people else "utf-8")
+        except UnicodeEncodeError:
+            data = text.translate(_PLAIN).encode(encoding, "backslashreplace")
+        write_stdout(data)
 
     def publish(self, report: Report, session: Session, read: Sequence[SourceFile] = ()) -> None:
         """Print the notes of the report, and write it."""
@@ -134,22 +142,3 @@ class Outputs:
     ) -> None:
         """Write a complete file or nothing."""
         write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
-
-
-def _stdout_style() -> Style:
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    if not terminal and not os.environ.get("COLUMNS"):
-        # In a pipe or a file, names are not folded, so that they can be searched for.
-        return Style(width=_PAGE)
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, color=color)
-
-
-def _encoded(text: str, writer: Writer) -> bytes:
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    if not writer.for_people:
-        return text.encode()
-    try:
-        return text.encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(_PLAIN).encode(encoding, "backslashreplace")

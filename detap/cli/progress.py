@@ -7,9 +7,7 @@ polls the progress, so that short work has no overhead.
 import threading
 from collections.abc import Callable
 
-QUICK = 2.0
-"""Seconds of work without a bar."""
-
+QUICK = 2.0  # seconds of work without a bar
 _EVERY = 0.1
 
 

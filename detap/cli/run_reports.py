@@ -20,7 +20,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
-from detap.report.model import Block
+from detap.report.model import Block, PageSource
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
 
@@ -144,18 +144,21 @@ def write_reports(
         reverse=options["reverse"],
     )
     problems: list[str | Note] = []
+    source = PageSource(
+        evaluated.result, data_folder=options.get("page_data"), file_names=evaluated.file_names
+    )
     if gates.any:
         from detap.cli.gate_results import with_gate_results
 
         problems, report = with_gate_results(evaluated, gates, report, options)
         session.print_time("gating")
-    if report.page_source is not None:
-        page_source = replace(
-            report.page_source,
-            data_folder=options.get("page_data"),
-            file_names=evaluated.file_names,
+        source = replace(
+            source,
+            before=evaluated.baseline,
+            record=gates.baseline and gates.baseline.record,
+            earlier=gates.baseline_detections or (gates.baseline.path if gates.baseline else ""),
         )
-        report = replace(report, page_source=page_source)
+    report = replace(report, page_source=source)
     status = finish(report, problems, session)
     _write_extra_files(evaluated, outputs, options)
     outputs.write(report, evaluated.tables.files, quiet=session.quiet)

@@ -6,7 +6,7 @@ relative to the folder of the file. Precedence: command line, environment, file.
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from detap.cli.command import Command
-from detap.cli.options import Option, general_options, option, stack, strict_option
+from detap.cli.options import Option, message_options, option, stack
 from detap.cli.other_tools import option_for
 from detap.errors import UsageError
 from detap.io.paths import is_url
@@ -26,11 +26,8 @@ _TRUE = ("1", "true", "t", "yes", "y", "on")
 
 PYPROJECT, DETAP_TOML = "pyproject.toml", "detap.toml"
 
-TARGETS = "targets"
-"""Name of the table of targets."""
-
-SECTIONS = ("rank-retrieval", "rank-classification")
-"""Tables of commands with separate settings."""
+TARGETS = "targets"  # name of the table of targets
+SECTIONS = ("rank-retrieval", "rank-classification")  # tables of commands with separate settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +90,7 @@ config_options = stack(
 )
 """Options that select the settings."""
 
-run_options = stack(config_options, strict_option, general_options)
-"""Options of every command with settings."""
+run_options = stack(config_options, message_options)  # options of every command with settings
 
 
 class ConfiguredCommand(Command):
@@ -292,7 +288,11 @@ def _read_table(
     values = {}
     for name, value in table.items():
         if name not in known:
-            raise UsageError(f"{where}: unknown setting {name!r}{_hint(name, known)}")
+            option = option_for(name, known)
+            hint = option and f"did you mean {option}?"
+            if option is None:
+                hint = suggest(name.replace("_", "-"), known)
+            raise UsageError(f"{where}: unknown setting {name!r}{hint and f'; {hint}'}")
         try:
             values[name] = _value(known[name], value, os.path.dirname(path))
         except ValueError as error:
@@ -301,7 +301,15 @@ def _read_table(
 
 
 def _value(option: Option, value: object, folder: str) -> object:
-    """Return the equivalent value of the command line."""
+    """Return the equivalent value of the command line; paths relative to the working folder."""
+
+    def located(text: str) -> str:
+        if option.value_kind == "target":
+            name, equals, path = text.partition("=")
+            return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
+        path, may_be = _join(folder, text), option.value_kind == "path or text"
+        return path if option.value_kind == "path" or (may_be and os.path.exists(path)) else text
+
     if option.is_flag:
         if not isinstance(value, bool):
             raise ValueError(f"{value!r} is not true or false")
@@ -310,8 +318,7 @@ def _value(option: Option, value: object, folder: str) -> object:
         return bare if value else None
     if option.value_kind == "limit" and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
-    texts = [_text(item) for item in (value if isinstance(value, list) else [value])]
-    texts = [_located(option.value_kind, text, folder) for text in texts]
+    texts = [located(_text(item)) for item in (value if isinstance(value, list) else [value])]
     return texts if option.multiple else ",".join(texts)
 
 
@@ -328,16 +335,6 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _located(value_kind: str, text: str, folder: str) -> str:
-    """Return a path relative to the working folder."""
-    if value_kind == "target":
-        name, equals, path = text.partition("=")
-        return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
-    path = _join(folder, text)
-    is_path = value_kind == "path" or (value_kind == "path or text" and os.path.exists(path))
-    return path if is_path else text
-
-
 def _join(folder: str, path: str) -> str:
     if path == "-" or is_url(path):
         return path
@@ -352,11 +349,3 @@ def _short_path(path: str) -> str:
     except (OSError, ValueError):
         return path
     return path if relative.startswith(os.pardir) else relative
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    option = option_for(name, known)
-    hint = option and f"did you mean {option}?"
-    if option is None:
-        hint = suggest(name.replace("_", "-"), known)
-    return f"; {hint}" if hint else ""

@@ -88,17 +88,12 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
     value = number.of(numbers)
     known = not isnan(value)
     text = f"{value:.0f}" if known and number.is_count(numbers) else fraction(value, 4)
+    outcome = "unjudged" if known else "undefined"
+    if known and (gates := record.get("gates")) is not None:
+        outcome = "failed" if not gates["passed"] else "warned" if gates["warned"] else "passed"
     return {
         "schemaVersion": 1,
         "label": escape(label or number.text),
         "message": text if known else "undefined",
-        "color": COLORS[outcome_of(record) if known else "undefined"],
+        "color": COLORS[outcome],
     }
-
-
-def outcome_of(record: Mapping[str, Any]) -> str:
-    """Return the outcome of the gates of a JSON report: a key of :data:`COLORS`."""
-    gates = record.get("gates")
-    if gates is None:
-        return "unjudged"
-    return "failed" if not gates["passed"] else "warned" if gates["warned"] else "passed"

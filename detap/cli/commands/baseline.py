@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -74,28 +73,22 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     new = read_baseline(report)
     check_target(baseline, [report])
     with locked(baseline):
-        record, text = _raised(baseline, new, options)
+        record, text = new, f"{escape(baseline)} is new\n"
+        if os.path.lexists(baseline):
+            old = read_baseline(baseline)
+            reasons = differences(new, old)
+            tags = new.get("slices", {}).keys() & old.get("slices", {})
+            reasons += slice_differences(new, old, tags)
+            if reasons and not options["allow_mismatch"]:
+                require_comparable(escape(baseline), reasons, "--allow-mismatch")
+            text = "replaced: the new report is of another ground truth or protocol\n"
+            if not reasons:
+                record, changes = raise_baseline(old, new, allow_drop=options["allow_drop"])
+                text = _format_changes(changes, len(record.get("retained_metrics", ())))
         if not options["dry_run"]:
             write(baseline, dump(record).encode(), [report])
     write_stdout(text.encode("utf-8", "backslashreplace"))
     session.print_time("updating")
-
-
-def _raised(
-    baseline: str, new: dict[str, Any], options: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """Return the updated baseline, and a description of the changes."""
-    if not os.path.lexists(baseline):
-        return new, f"{escape(baseline)} is new\n"
-    old = read_baseline(baseline)
-    reasons = differences(new, old)
-    reasons += slice_differences(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
-    if reasons and not options["allow_mismatch"]:
-        require_comparable(escape(baseline), reasons, "--allow-mismatch")
-    if reasons:
-        return new, "replaced: the new report is of another ground truth or protocol\n"
-    record, changes = raise_baseline(old, new, allow_drop=options["allow_drop"])
-    return record, _format_changes(changes, len(record.get("retained_metrics", ())))
 
 
 def _format_changes(changes: list[tuple[str, float, float]], retained: int) -> str:

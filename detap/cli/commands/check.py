@@ -1,6 +1,5 @@
 """``detap check``: check ground truth, detections or both."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -11,16 +10,10 @@ from detap.checks.boxes import check_boxes
 from detap.checks.statistics import examine
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import (
-    general_options,
-    optional_inputs,
-    output_options,
-    preset_options,
-    strict_option,
-)
+from detap.cli.options import message_options, optional_inputs, output_options, preset_options
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Problem, UsageError
 from detap.escaping import escape
 from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
 from detap.formats.class_map import map_tables
@@ -42,8 +35,7 @@ from detap.tables.detection import Detections, GroundTruth
 @optional_inputs
 @preset_options
 @output_options
-@strict_option
-@general_options
+@message_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Check ground truth, detections or both.
@@ -99,7 +91,11 @@ def _read(
         return truth, detections, errors
     try:
         [truth], [detections] = map_tables(inputs.class_map, [truth], [detections])
-        notes = _check(truth, detections, protocol)
+        for table in (truth, detections):
+            if table is not None and protocol.iou_type == "keypoints":
+                sigmas = protocol.sigmas if truth is None else sigmas_of(protocol, truth)
+                check_skeleton(table, sigmas)
+        notes = check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")
     except InputError as error:
         return truth, detections, [error]
     if detections is not None:
@@ -107,14 +103,3 @@ def _read(
     elif truth is not None:
         truth = replace(truth, notes=(*truth.notes, *notes))
     return truth, detections, []
-
-
-def _check(
-    truth: GroundTruth | None, detections: Detections | None, protocol: Protocol
-) -> Iterable[Note]:
-    """Check the boxes as eval does; return its notes."""
-    for table in (truth, detections):
-        if table is not None and protocol.iou_type == "keypoints":
-            sigmas = protocol.sigmas if truth is None else sigmas_of(protocol, truth)
-            check_skeleton(table, sigmas)
-    return check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")

@@ -203,8 +203,7 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
 
 _MANY = 3  # other detectors, from which on one note stands for all of a code
 
-Named = Sequence[tuple[str, str]]
-"""Name and path of each detector."""
+Named = Sequence[tuple[str, str]]  # name and path of each detector
 
 
 def _of_two(

@@ -2,9 +2,10 @@
 
 import json
 import os
+from collections.abc import Mapping
 from functools import partial
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,6 +16,7 @@ from detap.cli.commands.rank import classification, retrieval
 from detap.cli.gates import DETECTIONS
 from detap.cli.options import Option, general_options, option, protocol_from
 from detap.cli.settings import (
+    TARGETS,
     ConfiguredCommand,
     Settings,
     by_name,
@@ -23,8 +25,8 @@ from detap.cli.settings import (
     options_of,
     raise_with_file,
     settings_of,
+    value_of_true,
 )
-from detap.cli.settings_schema import settings_schema
 from detap.escaping import escape, width
 from detap.formats.catalogue import FORMATS
 from detap.gates.checks import check_direction
@@ -35,16 +37,10 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import Protocol
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
-from detap.report.schemas import NAMES
+from detap.report.schemas import NAMES, address
 from detap.report.sections.detection import class_columns
 
 _SETTINGS = "settings"
-
-
-class _Value(NamedTuple):
-    name: str
-    value: Any
-    source: str
 
 
 _COMMANDS: dict[str, ConfiguredCommand] = {
@@ -56,8 +52,7 @@ _COMMANDS: dict[str, ConfiguredCommand] = {
 
 _RULES = {"eval": Protocol, "rank-retrieval": Retrieval, "rank-classification": Classification}
 
-BY_SECTION = {command.section: command for command in _COMMANDS.values()}
-"""Commands with settings, by table of the file."""
+_SCALAR: dict[str, Any] = {"type": ["string", "number"]}
 
 
 class _Showing(ConfiguredCommand):
@@ -104,38 +99,47 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     """
     if options["schema"] is not None:
         name = options["schema"]
-        record = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
+        record = settings_schema() if name == _SETTINGS else schema(name)
         write_stdout(f"{json.dumps(record, indent=2)}\n".encode())
         return
     settings = settings_of(ctx)
     effective, values = _effective_values(_COMMANDS[shown], settings, options["everything"])
     _check_combination(shown, values)
-    as_text = _as_json if options["output_format"] == "json" else _as_table
-    write_stdout(as_text(settings, effective).encode("utf-8", "backslashreplace"))
+    if options["output_format"] == "json":
+        file = None if settings.path is None else _relative_path(settings)
+        record = {"file": file, "targets": [*settings.targets], "settings": effective}
+        text = json.dumps(record, indent=2) + "\n"
+    else:
+        text = _as_table(settings, effective)
+    write_stdout(text.encode("utf-8", "backslashreplace"))
 
 
 def _effective_values(
     command: ConfiguredCommand, settings: Settings, everything: bool
-) -> tuple[list[_Value], dict[str, Any]]:
-    """Return the effective settings, and the converted values by option."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return value and source of the effective settings, and the converted values by option."""
     context = click.Context(command, info_name=command.name)
     context.default_map = defaults_of(command, settings)
-    effective, values = [], {}
+    effective, values = {}, {}
     for name, setting in by_name(options_of(command)).items():
         value, source = setting.consume_value(context, {})
         origin, typed = None, () if setting.multiple else None
-        # Invalid values raise the error that eval raises.
-        if source is ParameterSource.ENVIRONMENT:
-            origin, typed = f"${setting.envvar}", _typed(context, setting, value, settings)
-        elif source is ParameterSource.DEFAULT_MAP:
+        if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
             context.set_parameter_source(str(setting.name), source)
-            typed = _typed(context, setting, value, settings)
-            origin = f"{_relative_path(settings)} {settings.origins.get(name, '')}".rstrip()
+            try:
+                typed = setting.type_cast_value(context, value)
+            except click.BadParameter as error:  # that eval raises
+                error.param = error.param or setting
+                raise_with_file(context, error, settings)
+                raise
+            origin = f"${setting.envvar}"
+            if source is ParameterSource.DEFAULT_MAP:
+                origin = f"{_relative_path(settings)} {settings.origins.get(name, '')}".rstrip()
         elif everything:
             value, origin = setting.get_default(context), "default"
         values[str(setting.name)] = typed
         if origin is not None:
-            effective.append(_Value(name, _plain(value), origin))
+            effective[name] = {"value": _plain(value), "source": origin}
     return effective, values
 
 
@@ -186,15 +190,6 @@ def _undefined_metrics(protocol: Protocol) -> Metrics:
     )
 
 
-def _typed(context: click.Context, option: Option, value: Any, settings: Settings) -> Any:
-    try:
-        return option.type_cast_value(context, value)
-    except click.BadParameter as error:
-        error.param = error.param or option
-        raise_with_file(context, error, settings)
-        raise
-
-
 def _relative_path(settings: Settings) -> str:
     path = os.path.relpath(str(settings.path))
     return str(settings.path) if path.startswith(os.path.join(os.pardir, os.pardir)) else path
@@ -208,18 +203,7 @@ def _plain(value: Any) -> Any:
     return None
 
 
-def _as_json(settings: Settings, values: list[_Value]) -> str:
-    record = {
-        "file": None if settings.path is None else _relative_path(settings),
-        "targets": list(settings.targets),
-        "settings": {
-            entry.name: {"value": entry.value, "source": entry.source} for entry in values
-        },
-    }
-    return json.dumps(record, indent=2) + "\n"
-
-
-def _as_table(settings: Settings, values: list[_Value]) -> str:
+def _as_table(settings: Settings, effective: Mapping[str, Mapping[str, Any]]) -> str:
     lines = []
     if settings.path is None:
         lines.append("no file: neither detap.toml nor [tool.detap] in pyproject.toml")
@@ -227,7 +211,10 @@ def _as_table(settings: Settings, values: list[_Value]) -> str:
         lines.append(f"file: {escape(_relative_path(settings))}")
     if settings.targets:
         lines.append(f"targets: {', '.join(map(escape, settings.targets))}")
-    rows = [(entry.name, _format_value(entry.value), escape(entry.source)) for entry in values]
+    rows = [
+        (name, _format_value(entry["value"]), escape(entry["source"]))
+        for name, entry in effective.items()
+    ]
     sizes = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
     if rows:
         lines.append("")
@@ -241,3 +228,41 @@ def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return escape(" ".join(map(str, value))) or "-"
     return "-" if value is None else escape(value)
+
+
+def settings_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a settings file."""
+    tables: dict[str, Any] = {}
+    for command in _COMMANDS.values():  # settings, and targets with the same ones
+        options = by_name(options_of(command.settings_command))
+        settings = {name: _schema_of(option) for name, option in options.items()}
+        target = {"type": "object", "properties": settings, "additionalProperties": False}
+        targets = {"type": "object", "additionalProperties": target}
+        tables[command.section] = {**target, "properties": {**settings, TARGETS: targets}}
+    file_schema = tables.pop("")
+    file_schema["properties"] |= tables
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": address("settings"),
+        "title": "detap.toml",
+        "description": "Settings of detap, by option name.",
+        **file_schema,
+    }
+
+
+def _schema_of(option: Option) -> dict[str, Any]:
+    """Return the schema of a setting."""
+    base = {"description": option.help}
+    if option.is_flag:
+        return {**base, "type": "boolean"}
+    bare = value_of_true(option)
+    if isinstance(option.type, click.Choice) and bare is None:
+        choice: dict[str, Any] = {"enum": list(option.type.choices)}
+        schemas = [choice, {"type": "array", "items": choice}] if option.multiple else [choice]
+    else:
+        schemas = [_SCALAR, {"type": "array", "items": _SCALAR}]
+    if bare is not None:
+        schemas.append({"type": "boolean"})
+    if option.value_kind == "limit":
+        schemas.append({"type": "object", "additionalProperties": _SCALAR})
+    return {**base, **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})}

@@ -7,7 +7,7 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, option, optional_inputs, strict_option
+from detap.cli.options import message_options, option, optional_inputs
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.escaping import escape
@@ -43,8 +43,7 @@ from detap.formats.convert import check_new, convert
     metavar="PATH",
     help="New folder; for COCO also a new .json file, of the detections if both are given.",
 )
-@strict_option
-@general_options
+@message_options
 @click.pass_obj
 def command(session: Session, /, target: str, to: str | None, **options: Any) -> None:
     """Convert to COCO JSON, VOC, YOLO or the format of a labelling tool.

@@ -155,7 +155,10 @@ def command(session: Session, /, **options: Any) -> int:
     if options["page_data"] is not None:
         from detap.report.page import data_folder
 
-        options["page_data"] = data_folder(options["page_data"], _page(outputs))
+        pages = [path for writer, path in outputs.files if writer.name == "html"]
+        if len(pages) != 1:
+            raise UsageError("--page-data needs one HTML page; use -o page.html")
+        options["page_data"] = data_folder(options["page_data"], pages[0])
     digests, page = outputs.needs_digests or gates.baseline is not None, outputs.needs_page_source
     inputs = inputs.for_protocols(protocol, digests=digests)
     if options["engine"] is None:
@@ -169,14 +172,6 @@ def command(session: Session, /, **options: Any) -> int:
     if evaluated.check and not evaluated.check.equal:
         raise DifferenceError(evaluated.check.conclusion)
     return status
-
-
-def _page(outputs: Outputs) -> str:
-    """Return the path of the HTML page."""
-    pages = [path for writer, path in outputs.files if writer.name == "html"]
-    if len(pages) != 1:
-        raise UsageError("--page-data needs one HTML page; use -o page.html")
-    return pages[0]
 
 
 def _evaluate(

@@ -133,7 +133,13 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         first, second = [_report(path) for path in reports]
         scored = [Protocol.from_report(record["protocol"]) for record in (first, second)]
     elif number is None:
-        scored = [_protocol(text, changes) for text in ends]
+        scored = [
+            Protocol.from_report(_report(text)["protocol"])
+            if text.endswith(".json")
+            else Protocol.parse(text)
+            for text in ends
+        ]
+        scored = [protocol.with_changes(**changes) for protocol in scored]
     else:
         target, scored = TargetValue.of(number), searched_presets(changes)[0]
 
@@ -166,13 +172,6 @@ def _report(path: str) -> dict[str, Any]:
     except UsageError as error:
         raise UsageError(f"{path}: {error}; regenerate it with detap eval") from None
     return record
-
-
-def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
-    """Return the protocol of a signature or report, with common changes."""
-    if text.endswith(".json"):
-        return Protocol.from_report(_report(text)["protocol"]).with_changes(**changes)
-    return Protocol.parse(text).with_changes(**changes)
 
 
 def _explain(

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from detap.cli.command import Command, files
-from detap.cli.options import general_options, option, output_options, strict_option
+from detap.cli.options import message_options, option, output_options
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.gates.history import history, read_runs
@@ -31,8 +31,7 @@ from detap.report.sections.history import history_report
     help="Show this metric: AP50, class:person.AP. Repeatable; by default the summary.",
 )
 @output_options
-@strict_option
-@general_options
+@message_options
 @click.pass_obj
 def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None:
     """Show metrics over the reports of many runs.

@@ -321,10 +321,16 @@ def _outputs(options: dict[str, Any], source: _Input, gates: Gates) -> Outputs:
 
 
 def _describe(source: _Input, table: Run | Gallery | Samples) -> list[dict[str, Any]]:
-    """Describe each input; labels within an archive have their own sha256."""
+    """Describe each input; labels within an archive have a sha256 that does not depend on it."""
     files = list(zip(source.roles, table.files, strict=True))
     if source.roles == ("scores",):
-        files.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
+        digest = sha256()
+        for name in ("query_labels", "gallery_labels", "grade", "truth"):
+            column = getattr(table, name, None)
+            if column is not None:
+                digest.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
+                digest.update(column.tobytes())
+        files.append(("labels", table.files[0]._replace(sha256=digest.hexdigest())))
     return [entry for role, file in files for entry in describe(role, (file,), digests=True)]
 
 
@@ -364,14 +370,3 @@ def _refuse_unused(given: Sequence[str], table: Run | Gallery) -> None:
 def _ranked(report: Report, result: RetrievalResult | None = None) -> Ranked:
     unit = "query" if report.kind == "retrieval" else "class"
     return Ranked(report.summary, report.table.rows, unit, result)
-
-
-def _labels_digest(table: Run | Gallery | Samples) -> str:
-    """Return the sha256 of the labels, independent of the archive."""
-    digest = sha256()
-    for name in ("query_labels", "gallery_labels", "grade", "truth"):
-        column = getattr(table, name, None)
-        if column is not None:
-            digest.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
-            digest.update(column.tobytes())
-    return digest.hexdigest()

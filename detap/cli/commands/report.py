@@ -33,7 +33,7 @@ from detap.gates.history import history, read_runs
 from detap.io.writing import STDOUT, check_target, write
 from detap.report.model import PageSource, Report
 from detap.report.page import check_installed, data_folder
-from detap.report.page.pictures import Pictures, Search, find_folder, sample
+from detap.report.page.pictures import Pictures, find_folder
 from detap.report.sections.detection import detection_report
 from detap.report.sections.history import history_block, history_notes
 from detap.report.sections.slices import slices_block
@@ -41,12 +41,8 @@ from detap.report.writers.json import as_dict
 from detap.report.writers.registry import WRITERS, Style
 from detap.text_input import join_names
 
-NO_PICTURES = "none"
-"""Value of ``--images`` for a page without images."""
-
-_MAX_SEARCHED = 5
-"""Number of folders in a note."""
-
+NO_PICTURES = "none"  # value of `--images` for a page without images
+_MAX_SEARCHED = 5  # number of folders in a note
 _page = partial(option, group="Page")
 
 
@@ -195,8 +191,18 @@ def _with_pictures(
     folders, names = file_format.image_files(source.result.ground_truth)
     folder, notes = None if given is None else ImageFolder(given), list[Note]()
     if given is None:
-        search = find_folder(folders, names, sample(images))
-        folder, notes = search.folder, [_search_note(search)]
+        folder, searched, links = find_folder(folders, names, images)
+        parts = ["no images on the page"]
+        if searched:
+            more = ", ..." if len(searched) > _MAX_SEARCHED else ""
+            shown = ", ".join(map(escape, searched[:_MAX_SEARCHED]))
+            parts[0] += f": fewer than half have a file in {shown}{more}"
+        if links:
+            outside = ", ".join(map(escape, links))
+            parts.append(f"{outside} not searched, because outside the data set")
+        notes = [Note("no-images-found", "; ".join((*parts, "use --images DIR")), severity="info")]
+        if folder is not None:
+            notes = [Note("images-found", f"images from {escape(folder.path)}", severity="info")]
     files = folder and Pictures(folder, names)
     if given is not None and files is not None and not any(map(files.exists, images)):
         message = f"{escape(given)} has no image file of the data set; the page has no images"
@@ -205,20 +211,3 @@ def _with_pictures(
         message = f"images without a file in {escape(files.folder.path)}: {join_names(absent)}"
         notes.append(Note("images-missing", message, len(absent), "info"))
     return replace(source, pictures=folder, file_names=names), notes
-
-
-def _search_note(search: Search) -> Note:
-    """Return a note of the folder found, or of those searched."""
-    if search.folder is not None:
-        return Note("images-found", f"images from {escape(search.folder.path)}", severity="info")
-    searched = [*map(escape, search.searched[:_MAX_SEARCHED])]
-    if len(search.searched) > _MAX_SEARCHED:
-        searched.append("...")
-    parts = ["no images on the page"]
-    if searched:
-        parts[0] += f": fewer than half have a file in {', '.join(searched)}"
-    if search.links:
-        links = ", ".join(map(escape, search.links))
-        parts.append(f"{links} not searched, because outside the data set")
-    message = "; ".join((*parts, "use --images DIR"))
-    return Note("no-images-found", message, severity="info")

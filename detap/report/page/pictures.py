@@ -74,14 +74,6 @@ class Pictures(NamedTuple):
         return None, refused
 
 
-class Search(NamedTuple):
-    """The result of a search for the folder of the images."""
-
-    folder: ImageFolder | None
-    searched: tuple[str, ...]
-    links: tuple[str, ...]
-
-
 def data_uri(data: bytes) -> str:
     """Return the ``data:`` URI of a thumbnail."""
     return f"data:image/webp;base64,{b64encode(data).decode()}"
@@ -149,15 +141,11 @@ def _made(pictures: Pictures, image: tuple[str, Size | None]) -> _Made:
         return f"the picture cannot be read: {error}"
 
 
-def sample(names: Sequence[str]) -> Sequence[str]:
-    """Return evenly spaced images to search for."""
-    return names[:: -(-len(names) // _SAMPLE) or 1]
-
-
 def find_folder(
     folders: Iterable[ImageFolder], file_names: Mapping[str, str], images: Sequence[str]
-) -> Search:
-    """Return the first folder with files of at least half of the images."""
+) -> tuple[ImageFolder | None, list[str], list[str]]:
+    """Return the first folder with files of at least half of the images; and others, and links."""
+    images = images[:: -(-len(images) // _SAMPLE) or 1]  # evenly spaced
     searched: list[str] = []
     missing: list[str] = []
     links: list[str] = []
@@ -169,8 +157,8 @@ def find_folder(
         elif 2 * sum(map(Pictures(folder, file_names).exists, images)) < max(1, len(images)):
             searched.append(folder.path)
         else:
-            return Search(folder, (*searched, *missing), tuple(links))
-    return Search(None, (*searched, *missing), tuple(links))
+            return folder, searched + missing, links
+    return None, searched + missing, links
 
 
 def _is_inside(path: str, root: str) -> bool:

@@ -268,8 +268,8 @@ def test_a_linked_annotation_folder_is_found_in_both_places(tmp_path: Path) -> N
 
 
 def test_a_search_without_images_or_folders(tmp_path: Path) -> None:
-    assert find_folder([ImageFolder(str(tmp_path))], {}, []).folder is None
-    assert find_folder([], {}, ["a"]) == (None, (), ())
+    assert find_folder([ImageFolder(str(tmp_path))], {}, [])[0] is None
+    assert find_folder([], {}, ["a"]) == (None, [], [])
 
 
 def test_ground_truth_from_the_network_has_no_folder(tmp_path: Path) -> None:
