@@ -312,7 +312,13 @@ def _within(
         _check_metric(full_name, metric, metrics, of_rows=True)
         yield MetricName(metric, None, extreme, tag, f"{prefix}{name}")
     elif name.startswith(unit):
-        label, metric = _split(name.removeprefix(unit), metrics)
+        text = name.removeprefix(unit)
+        label, _, metric = text.rpartition(".")
+        for ending in endings(text):  # at the last dot, or at an earlier one if the metric has dots
+            head = text.removesuffix(ending).removesuffix(".")
+            if head and metrics.row_has(ending):
+                label, metric = head, ending
+                break
         _check_metric(full_name, metric, metrics, of_rows=True)
         for row in _rows(full_name, label, metric, both):
             row_name = metrics.rows[row]["name"]
@@ -320,16 +326,6 @@ def _within(
     else:
         _check_metric(full_name, name, metrics, of_rows=False)
         yield MetricName(name, None, None, tag, f"{prefix}{name}")
-
-
-def _split(text: str, metrics: Metrics) -> tuple[str, str]:
-    """Split at the last dot, or at an earlier one if the metric has dots."""
-    for metric in endings(text):
-        label = text.removesuffix(metric).removesuffix(".")
-        if label and metrics.row_has(metric):
-            return label, metric
-    label, _, metric = text.rpartition(".")
-    return label, metric
 
 
 def _rows(
