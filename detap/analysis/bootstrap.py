@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from detap import metrics
-from detap.core.match_table import MatchTable
 from detap.core.resampling import Weights, draw_weights, leave_out
 from detap.decimals import ROUNDING, snap
 from detap.display import Brief
@@ -114,7 +113,17 @@ def resampled(
         "use another --protocol, or omit --confidence and --detectable-drop"
     )
     metric_specs = [metrics.named_of_class(protocol, name) for name in names]
-    _check_weight(result.match_table, weights)
+    match_table = result.match_table
+    for image in (match_table.image, match_table.truth_image):  # int32 counts the rows
+        if len(image) * weights.max_weight <= MOST_ROWS:
+            continue
+        per_image = np.bincount(image, minlength=match_table.images)
+        heaviest = max(int((per_image @ block).max()) for block in weights.blocks)
+        if heaviest > MOST_ROWS:
+            raise UsageError(
+                f"a resample of the images holds {heaviest} boxes; at most {MOST_ROWS} can be "
+                "counted; omit --confidence"
+            )
     tables_by_index: dict[int, Floats] = {}
     # AP and AR are resampled in one pass.
     for function in dict.fromkeys(type(spec.metric).resample for spec in metric_specs):
@@ -200,17 +209,3 @@ def _student(angle: float, freedom: int) -> float:
         term *= cos(angle) ** 2 * (k - 1) / k
     inside = sin(angle) * total
     return 2 * (angle + inside) / pi if odd else inside
-
-
-def _check_weight(match_table: MatchTable, weights: Weights) -> None:
-    """Raise UsageError if a resample has more rows than int32 can count."""
-    for image in (match_table.image, match_table.truth_image):
-        if len(image) * weights.max_weight <= MOST_ROWS:
-            continue
-        per_image = np.bincount(image, minlength=match_table.images)
-        heaviest = max(int((per_image @ block).max()) for block in weights.blocks)
-        if heaviest > MOST_ROWS:
-            raise UsageError(
-                f"a resample of the images holds {heaviest} boxes; at most {MOST_ROWS} can be "
-                "counted; omit --confidence"
-            )
