@@ -1,6 +1,6 @@
 """The page of several detectors: ranking, matrix of pairs, and heat map of classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import join, quote
 from typing import Any
 
@@ -21,6 +21,18 @@ def render_ranking(report: Report) -> str:
     if pairs.table is not None:  # all of them, not --top, without the line on the hidden ones
         table = pairs.table._replace(rows=tuple(data["pairs"]))
         pairs = pairs._replace(table=table, lines=pairs.lines[-1:])
+    # The differences of rows minus columns, with a star where they are significant.
+    texts: dict[Any, str] = {}
+    for pair in data["pairs"]:
+        star = "*" * (pair["adjusted_p"] <= 1 - data["resampling"]["confidence"])
+        texts[pair["second"], pair["first"]] = change(pair["difference"], 4) + star
+        texts[pair["first"], pair["second"]] = change(-pair["difference"], 4) + star
+    columns = [Column(f"detector {n}", name, "", "count") for n, name in enumerate(names)]
+    letters = [Column("letters", "group", "group", "text")] if data["groups"] else []
+    differences = [
+        row | {c.key: texts.get((row["name"], c.heading), "") for c in columns} for row in rows
+    ]
+    matrix = Table((name_column("detector"), *letters, *columns), tuple(differences))
     return rendered(
         "ranking.html.j2",
         report,
@@ -33,26 +45,11 @@ def render_ranking(report: Report) -> str:
         images=data["resampling"]["images"],
         reference=names.index(data["ranking"]["reference"]),
         ranking=Block("", "Ranking", {}, blocks["groups"].lines, report.table),
-        matrix=Block("", "Differences of all pairs", {}, table=_matrix(rows, data)),
+        matrix=Block("", "Differences of all pairs", {}, table=matrix),
         pairs=pairs,
         classes=Block("", f"{metric} by class", {}, table=class_table(names, data["classes"])),
         command=_command(report, names),
     )
-
-
-def _matrix(ranked: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> Table:
-    """Return the differences of rows minus columns, with a star where they are significant."""
-    texts: dict[Any, str] = {}
-    for pair in data["pairs"]:
-        star = "*" * (pair["adjusted_p"] <= 1 - data["resampling"]["confidence"])
-        texts[pair["second"], pair["first"]] = change(pair["difference"], 4) + star
-        texts[pair["first"], pair["second"]] = change(-pair["difference"], 4) + star
-    columns = [Column(f"detector {n}", row["name"], "", "count") for n, row in enumerate(ranked)]
-    rows = [
-        row | {c.key: texts.get((row["name"], c.heading), "") for c in columns} for row in ranked
-    ]
-    letters = [Column("letters", "group", "group", "text")] if data["groups"] else []
-    return Table((name_column("detector"), *letters, *columns), tuple(rows))
 
 
 def _command(report: Report, names: Sequence[str]) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
 """The gates of a report, and the classes and images behind those that did not pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from detap.analysis.comparison import KINDS, LABELS
 from detap.decimals import nearly_equal
@@ -121,7 +121,14 @@ def regressions_block(regressions: Regressions) -> Block:
         value = f"{metric} {before}{row[metric]:.4f}"
         lines.append(f"class {row['name']}: {value} ({row['ground_truths']} ground truths)")
     if localization is not None:
-        lines.append(_localization_line(**localization))
+        lowest, worst = localization["lowest"], localization["worst"]
+        at_low = change(abs(lowest["drop"]), 4).removeprefix("+")
+        if nearly_equal(lowest["drop"], 0.0):
+            at_low = "unchanged"
+        elif lowest["drop"] < 0:
+            at_low = f"rose {at_low}"
+        at_worst = f"dropped {worst['drop']:.4f}{at_iou}"
+        lines.append(f"localization: AP {at_worst}, {at_low} at IoU {lowest['iou']:.6g}")
     more = regressions.images_compared
     for row in regressions.images:
         counts = [(kind, row[kind]) for kind in KINDS if more or row[kind] > 0]
@@ -136,13 +143,3 @@ def regressions_block(regressions: Regressions) -> Block:
         title = "Worst classes and images"
     title += "" if regressions.slice is None else f", in slice {escape(regressions.slice)}"
     return Block("regressions", title, data, tuple(lines))
-
-
-def _localization_line(lowest: Mapping[str, float], worst: Mapping[str, float]) -> str:
-    at_low = change(abs(lowest["drop"]), 4).removeprefix("+")
-    if nearly_equal(lowest["drop"], 0.0):
-        at_low = "unchanged"
-    elif lowest["drop"] < 0:
-        at_low = f"rose {at_low}"
-    at_worst = f"dropped {worst['drop']:.4f} at IoU {worst['iou']:.6g}"
-    return f"localization: AP {at_worst}, {at_low} at IoU {lowest['iou']:.6g}"
