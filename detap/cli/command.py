@@ -105,22 +105,18 @@ class Command(click.Command):
             if not name.startswith("--"):  # click names only the letter g of -gt
                 words = (arg for arg in given if arg.startswith("-") and not arg.startswith("--"))
                 name = next((word for word in words if name[1] in word), name)
-            raise click.UsageError(f"No such option {name!r}{self._hint(name)}", ctx) from None
-
-    def _hint(self, name: str) -> str:
-        """Return the hint on an option of another tool, or with a similar name."""
-        names = {
-            word
-            for parameter in self.params
-            if isinstance(parameter, click.Option)
-            for word in (*parameter.opts, *parameter.secondary_opts)
-        }
-        option = option_for(name, {word.removeprefix("--") for word in names})
-        if option is None:
-            similar = nearest(name, names, 0.85) or nearest(name, names)
-        else:
+            names = {
+                word
+                for parameter in self.params
+                if isinstance(parameter, click.Option)
+                for word in (*parameter.opts, *parameter.secondary_opts)
+            }
+            option = option_for(name, {word.removeprefix("--") for word in names})
             similar = [f"--{option}"] if option else []
-        return f". Did you mean {' or '.join(map(repr, similar))}?" if similar else "."
+            if option is None:  # not of another tool
+                similar = nearest(name, names, 0.85) or nearest(name, names)
+            hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+            raise click.UsageError(f"No such option {name!r}.{hint}", ctx) from None
 
 
 class Group(click.Group):

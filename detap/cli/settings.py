@@ -144,7 +144,33 @@ def settings_for(values: Mapping[str, Any], command: ConfiguredCommand) -> Setti
                 f"--target {target}: no detap.toml and no [tool.detap] in pyproject.toml"
             )
         return NOTHING
-    return _read(path, by_name(options_of(command.settings_command)), target, command.section)
+    # The settings of a table and of its target; the other targets are checked too.
+    known = by_name(options_of(command.settings_command))
+    short_path, table = _short_path(path), _parsed(path)
+    prefix = []
+    if os.path.basename(path) == PYPROJECT:
+        table = _table(_table(table, "tool", short_path), "detap", short_path)
+        prefix = ["tool.detap"]
+    if command.section:
+        table, prefix = _table(table, command.section, short_path), [*prefix, command.section]
+    targets = _table(table, TARGETS, short_path)
+    if target is not None and target not in targets:
+        hint = suggest(target, targets) or (
+            f"available: {', '.join(map(repr, targets))}" if targets else "the file has no targets"
+        )
+        raise UsageError(f"{short_path}: unknown target {target!r}; {hint}")
+    tables = (TARGETS, *(() if command.section else SECTIONS))
+    base = {name: value for name, value in table.items() if name not in tables}
+    location = ".".join(prefix)
+    values = _read_table(base, location, known, path)
+    origins = dict.fromkeys(values, f"[{location}]" if location else "")
+    for name in targets:
+        location = ".".join((*prefix, TARGETS, name))
+        of_target = _read_table(_table(targets, name, short_path), location, known, path)
+        if name == target:
+            values |= of_target
+            origins |= dict.fromkeys(of_target, f"[{location}]")
+    return Settings(path, values, origins, tuple(targets))
 
 
 def options_of(command: click.Command) -> list[Option]:
@@ -218,37 +244,6 @@ def _content(path: str) -> bytes:
             return file.read()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _read(
-    path: str, known: Mapping[str, Option], target: str | None = None, section: str = ""
-) -> Settings:
-    """Read the settings of a table and of its target; also check the other targets."""
-    short_path, table = _short_path(path), _parsed(path)
-    prefix = []
-    if os.path.basename(path) == PYPROJECT:
-        table = _table(_table(table, "tool", short_path), "detap", short_path)
-        prefix = ["tool.detap"]
-    if section:
-        table, prefix = _table(table, section, short_path), [*prefix, section]
-    targets = _table(table, TARGETS, short_path)
-    if target is not None and target not in targets:
-        hint = suggest(target, targets) or (
-            f"available: {', '.join(map(repr, targets))}" if targets else "the file has no targets"
-        )
-        raise UsageError(f"{short_path}: unknown target {target!r}; {hint}")
-    tables = (TARGETS, *(() if section else SECTIONS))
-    base = {name: value for name, value in table.items() if name not in tables}
-    location = ".".join(prefix)
-    values = _read_table(base, location, known, path)
-    origins = dict.fromkeys(values, f"[{location}]" if location else "")
-    for name in targets:
-        location = ".".join((*prefix, TARGETS, name))
-        of_target = _read_table(_table(targets, name, short_path), location, known, path)
-        if name == target:
-            values |= of_target
-            origins |= dict.fromkeys(of_target, f"[{location}]")
-    return Settings(path, values, origins, tuple(targets))
 
 
 def read_tables(path: str, known: Mapping[str, Option]) -> dict[str, dict[str, Any]]:
