@@ -66,9 +66,9 @@ class PreparedTables:
             ground_truth, detections = self._drop_rows(ground_truth, detections)
         if protocol.zero_area == "drop":
             area = shapes_of(ground_truth, detections, protocol, threads).truth_areas()
-            message = f"ground truths without area are dropped by protocol {protocol.name}"
-            code = "zero-area-ground-truth-dropped"
-            ground_truth = self._without(area <= 0, ground_truth, code, message)
+            by = f"are dropped by protocol {protocol.name}"
+            note = Note("zero-area-ground-truth-dropped", f"ground truths without area {by}")
+            ground_truth = self._without(area <= 0, ground_truth, note)
         self.ground_truth, self.detections = ground_truth, detections
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
@@ -105,29 +105,28 @@ class PreparedTables:
         if protocol.drop_in_regions:
             of_truth, of_table = in_regions(truth, table, protocol)
             regions = f"in regions ({', '.join(dict(protocol.drop_in_regions))}) are dropped"
-            message = f"ground truths {regions}"
-            truth = self._without(of_truth, truth, "ground-truths-in-regions", message)
-            message = f"detections {regions}"
-            table = self._without(of_table, table, "detections-in-regions", message)
+            note = Note("ground-truths-in-regions", f"ground truths {regions}")
+            truth = self._without(of_truth, truth, note)
+            note = Note("detections-in-regions", f"detections {regions}")
+            table = self._without(of_table, table, note)
         if protocol.excluded_classes:
             truth = _kept(truth, ~excluded_rows(truth, protocol))
         if protocol.drop_where:
-            message = f"detections {by}: {protocol.drop_where}"
-            drop = dropped_by_condition(table, protocol)
-            table = self._without(drop, table, "detections-dropped", message)
+            note = Note("detections-dropped", f"detections {by}: {protocol.drop_where}")
+            table = self._without(dropped_by_condition(table, protocol), table, note)
         if protocol.unknown_labels == "drop":
             message = f"detections of labels that the ground truth lacks {by}"
             unknown = table.label >= len(truth.classes)
-            table = self._without(unknown, table, "unknown-labels-dropped", message)
+            table = self._without(unknown, table, Note("unknown-labels-dropped", message))
         if protocol.min_score is not None:
             low, text = table.score < protocol.min_score, exact(protocol.min_score)
             message = f"detections with a score below {text} (protocol's min_score) are dropped"
-            table = self._without(low, table, "below-min-score", message)
+            table = self._without(low, table, Note("below-min-score", message))
         table = _rounded(table, protocol)
         if protocol.degenerate_boxes == "drop":
             flat = np.any(table.corners[:, 2:] <= table.corners[:, :2], axis=1)
-            message = f"detections without width or height {by}"
-            table = self._without(flat, table, "degenerate-detections-dropped", message)
+            note = Note("degenerate-detections-dropped", f"detections without width or height {by}")
+            table = self._without(flat, table, note)
         if protocol.max_dets_scope == "dataset":
             label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
             image = table.image if protocol.tie_break == "image" else None
@@ -136,10 +135,10 @@ class PreparedTables:
             table = _kept(table, _rank_within(label, table.score, image) < limit)
         return truth, table
 
-    def _without(self, drop: Flags, table: Table, code: str, message: str) -> Table:
+    def _without(self, drop: Flags, table: Table, note: Note) -> Table:
         """Return a table without some rows, which are noted."""
         count = int(np.count_nonzero(drop))
-        self.dropped.append(Note(code, message, count, "info"))
+        self.dropped.append(replace(note, count=count, severity="info"))
         return _kept(table, ~drop) if count else table
 
     def _without_detections(self) -> Flags:
