@@ -138,7 +138,7 @@ class Regions(Document):
 
     def score_number(self, name: str, value: Any) -> float:
         """Return a score as a number; attributes are text."""
-        read = number_of if isinstance(value, str) else finite_number
+        read = number_of if isinstance(value, str) else super().score_number
         return read(name, value)
 
     def _label(self, attributes: dict[str, Any]) -> str:

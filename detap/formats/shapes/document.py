@@ -111,7 +111,6 @@ class Document(RowReader):
     missing = "boxes in its {} images"  # what an input without boxes lacks
     content = "annotations"  # of the files of a folder, for messages
     score_names: tuple[str, ...] = SCORES
-    score_number: ClassVar[Callable[..., float]] = staticmethod(finite_number)  # name, value
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
     sizes_of_detections = False  # True if detections use a table of image sizes
     noted: tuple[Note, ...] = ()  # {} stands for `kinds`; `counts` has numbers of their codes
@@ -306,6 +305,10 @@ class Document(RowReader):
             if attributes.get(name) is not None:
                 return self.score_number(name, attributes[name])
         return math.nan
+
+    def score_number(self, name: str, value: Any) -> float:
+        """Return a score as a number; raise FaultError for other values."""
+        return finite_number(name, value)
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags that an object has."""
