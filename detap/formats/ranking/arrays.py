@@ -159,16 +159,15 @@ class ArraySource:
             return array.astype(np.float32, copy=False)
         if array.dtype.itemsize < 8 or array.dtype == np.float64:
             return array.astype(np.float64, copy=False)
-        bits = 8 * array.dtype.itemsize - (array.dtype.kind == "i")
         with np.errstate(over="ignore"):
             values = array.astype(np.float64)
-            fits = np.isfinite(values)
-        if array.dtype.kind in _WHOLE:
-            fits = values < 2.0**bits  # the largest are rounded beyond their own type
-        same = fits & (np.where(fits, values, 0.0).astype(array.dtype) == array)
+        wrong = values != array
+        if array.dtype.kind in _WHOLE:  # which NumPy compares as float64, and Python exactly
+            wrong = np.abs(values) >= 2.0**53
+            wrong[wrong] = values[wrong].astype(object) != array[wrong].astype(object)
         message = "is {}, which float64 cannot represent"
         hint = "use whole numbers up to 2^53, or floats of at most 64 bits"
-        self.refuse_cells(name, array, ~same, message, hint)
+        self.refuse_cells(name, array, wrong, message, hint)
         return values
 
     def flags(self, name: str, hint: str) -> Flags:
