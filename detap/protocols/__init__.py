@@ -6,31 +6,18 @@ metrics are comparable only if their signatures are equal.
 """
 
 from detap.protocols.detection import Interpolation, Protocol
-from detap.protocols.fields import (
-    ALL_AREAS,
-    ANY_AREA,
-    COCO_AREAS,
-    MAX_THRESHOLDS,
-    PROPOSAL_AREAS,
-    RECALL_GRIDS,
-    AreaRange,
-    linspace,
-)
-from detap.protocols.presets import COCO_MAX_IOU_THRESHOLD, COCO_PRECISION_EPS, PRESETS, protocol
+from detap.protocols.fields import ALL_AREAS, ANY_AREA, COCO_AREAS, RECALL_GRIDS, AreaRange
+from detap.protocols.presets import COCO_PRECISION_EPS, PRESETS, protocol
 
 __all__ = [
     "ALL_AREAS",
     "ANY_AREA",
     "COCO_AREAS",
-    "COCO_MAX_IOU_THRESHOLD",
     "COCO_PRECISION_EPS",
-    "MAX_THRESHOLDS",
     "PRESETS",
-    "PROPOSAL_AREAS",
     "RECALL_GRIDS",
     "AreaRange",
     "Interpolation",
     "Protocol",
-    "linspace",
     "protocol",
 ]
