@@ -75,14 +75,10 @@ class Selection:
     @property
     def signature_parts(self) -> tuple[str, ...]:
         """The signature's parts, such as ``classes:2-of-80-`` and a short digest."""
-        parts = (
-            ("classes", self.classes, self.total_classes),
-            ("images", self.images, self.total_images),
-        )
         return tuple(
             f"{role}:{len(names)}-of-{total}-{sha256_of_names(sorted(map(str, names)))[:8]}"
-            for role, names, total in parts
-            if names is not None
+            for role, total in (("classes", self.total_classes), ("images", self.total_images))
+            if (names := getattr(self, role)) is not None
         )
 
 
