@@ -23,7 +23,7 @@ BOX_FRACTION = 0.53
 class Shapes:
     """Shapes of G ground truths and N detections; this class compares boxes."""
 
-    name = ""  # of the shape, if it has an area besides that of its box
+    name = ""  # of a shape whose area may differ from its box
     own_area = ""  # that area, as `detection_area` calls it
 
     def __init__(
