@@ -118,7 +118,7 @@ def _read_named(
         refused = error
     if getattr(path, "path", path) != STDIN and (refused or _left_out(read[0])):
         try:
-            read += _read_renamed(file_format, path, truth, given, same_ids=same_ids)
+            read += [*_read_renamed(file_format, path, truth, given, same_ids=same_ids)]
         except InputError as error:
             refused = refused and error
     if refused and not read:
