@@ -134,6 +134,10 @@ BAD_RUNS: dict[str | bytes, str] = {
     '[{"query": "q1", "score": 1}]': (
         "record 1: has no query or no item; write each as text or a whole number"
     ),
+    # After a byte order mark.
+    "\ufeff" + json.dumps([{"query": "q1", "item": "a", "score": n} for n in (1, 0)]): (
+        "record 2: duplicate item 'a' for query 'q1' (also at record 1); rank it once"
+    ),
     "[3]": 'record 1: is 3; write {"query": ..., "item": ..., "score": ...}',
     '[{"query": "q1", "item": "a", "score": NaN}]': (
         "record 1: score is NaN, expected a finite number"
