@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import pickle
 import zipfile
@@ -16,6 +17,7 @@ import detap
 import detap.io.limits
 from detap import Detections
 from detap.errors import InputError, OutputError, UsageError
+from tests.cli.conftest import Run
 
 BOXES = [[0, 0, 10, 10], [5, 5, 20, 25]]
 
@@ -56,6 +58,12 @@ def test_notes_and_digests_of_files_are_kept(tmp_path: Path) -> None:
     assert loaded.notes == table.notes
     assert [file.path for file in loaded.files] == [file.path for file in table.files]
     assert all(len(file.sha256) == 64 for file in loaded.files)
+
+
+def test_a_saved_table_is_checked_without_ground_truth(command: Run, saved: Path) -> None:
+    report = json.loads(command("check", "--dt", saved, "--output-format", "json").passed().out)
+    assert [entry["name"] for entry in report["classes"]] == ["7", "9"]
+    assert report["errors"]["problems"] == []
 
 
 def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:

@@ -75,6 +75,14 @@ def test_every_segmentation_form_gives_the_same_mask(tmp_path: Path) -> None:
     }
 
 
+def test_a_missing_mask_is_the_box_and_the_others_stay(tmp_path: Path) -> None:
+    triangle = [[2, 2, 6, 2, 6, 6]]
+    _, detections = read(tmp_path, {"segmentation": triangle}, {"bbox": [2, 2, 4, 4]})
+    [by_pycocotools] = mask.frPyObjects(triangle, 20, 30)
+    assert np.asarray(detections.area).tolist() == [mask.area(by_pycocotools), 16]
+    assert drawn(detections, 1) == LISTED["counts"]
+
+
 def test_mutated_results_for_boxes_are_their_records_one_by_one() -> None:
     """Masks give missing boxes. Those that are scored are in `fuzz.targets`, as ground truths."""
     mutator = Mutator("coco-result-masks", seed=1)
