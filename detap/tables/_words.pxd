@@ -13,10 +13,12 @@ cdef extern from *:
     #if defined(_MSC_VER) && !defined(__clang__)
     #include <intrin.h>
     static __inline int detap_ctz(uint64_t x) { unsigned long i; _BitScanForward64(&i, x); return (int)i; }
+    static __inline int detap_clz(uint64_t x) { unsigned long i; _BitScanReverse64(&i, x); return 63 - (int)i; }
     #define detap_ones(x) (int)__popcnt64(x)
     #define detap_swap(x) _byteswap_uint64(x)
     #else
     #define detap_ctz(x) __builtin_ctzll(x)
+    #define detap_clz(x) __builtin_clzll(x)
     #define detap_ones(x) __builtin_popcountll(x)
     #define detap_swap(x) __builtin_bswap64(x)
     #endif
@@ -33,8 +35,10 @@ cdef extern from *:
     #define DETAP_LOW_BITS 0x0101010101010101ULL
     #define DETAP_HIGH_BITS 0x8080808080808080ULL
     """
-    # The number of the lowest bit that is set, from 0; not of 0.
+    # The place of the lowest bit that is set, from 0, and how many zeros stand above the highest;
+    # neither of 0.
     int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
+    int leading_zeros "detap_clz"(uint64_t) noexcept nogil
     int ones "detap_ones"(uint64_t) noexcept nogil
     # The next eight bytes, the first in the lowest bits.
     uint64_t load "detap_load"(const uint8_t *) noexcept nogil

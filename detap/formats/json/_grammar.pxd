@@ -8,9 +8,32 @@ Inline functions only.
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
+from detap.tables._words cimport leading_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
 from detap.formats.reading._names cimport word_hash
 from detap.formats.reading._numbers cimport read_number
+
+
+cdef extern from *:
+    """
+    /* Return which of 64 bytes are between two characters, a bit for each; none without SSE2. */
+    #if defined(__SSE2__) || defined(_M_X64)
+    #include <emmintrin.h>
+    static CYTHON_INLINE uint64_t detap_between(const uint8_t *p, char low, char high) {
+        uint64_t bits = 0;
+        for (int i = 0; i < 64; i += 16) {
+            const __m128i bytes = _mm_loadu_si128((const __m128i *)(p + i));
+            const __m128i above = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+            const __m128i least = _mm_min_epu8(above, _mm_set1_epi8(high - low));
+            bits |= (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(above, least)) << i;
+        }
+        return bits;
+    }
+    #else
+    #define detap_between(p, low, high) 0
+    #endif
+    """
+    uint64_t _between "detap_between"(Bytes, char low, char high) noexcept nogil
 
 
 cdef struct Cursor:
@@ -85,6 +108,32 @@ cdef inline Bytes skip_colon(Cursor *cursor, Bytes p) noexcept nogil:
     return skip_space(p + 1) if p[0] == c':' else fail(cursor, p)
 
 
+cdef inline Bytes _skip_plain_numbers(Bytes p) noexcept nogil:
+    """Skip numbers of an array, 64 bytes at a time, up to the comma or bracket after the last.
+
+    They have no sign or exponent, and between two are a comma and spaces. Others, and a number that
+    the bytes end with, are left. At least 64 bytes after the end must be readable.
+    """
+    cdef Bytes behind = p
+    cdef uint64_t digits, points, commas, spaces, first, odd, stops, ends
+    while True:
+        digits, points = _between(p, c'0', c'9'), _between(p, c'.', c'.')
+        commas, spaces = _between(p, c',', c','), _between(p, c' ', c' ')
+        first = (commas | spaces) << 1 | 1      # a number or space is expected
+        odd = first & ~(digits | spaces) | spaces & ~first
+        odd |= (first & _between(p, c'0', c'0')) << 1 & digits
+        odd |= (points | commas) & ~(digits << 1) | points << 1 & ~digits
+        odd |= digits + (points << 1 & digits) & points     # digits after a point carry
+        stops = odd | ~(digits | points | commas | spaces)
+        ends = (commas | _between(p, c']', c']')) & ~odd & (stops ^ (stops - 1))
+        if ends == 0:
+            return behind
+        behind = p + 63 - leading_zeros(ends)
+        if stops:
+            return behind
+        p = behind + 1
+
+
 cdef inline Bytes skip_word(Cursor *cursor, Bytes p, const char *word, int length) noexcept nogil:
     if memcmp(p, word, length) != 0:
         return fail(cursor, p)
@@ -112,13 +161,15 @@ cdef inline Bytes skip_value(Cursor *cursor, Bytes p, int depth) noexcept nogil:
 
 
 cdef inline Bytes _skip_array(Cursor *cursor, Bytes p, int depth) noexcept nogil:
+    cdef Bytes behind
     if depth > cursor.deepest:
         return fail(cursor, p)
     p = skip_space(p + 1)
     if p[0] == c']':
         return p + 1
     while True:
-        p = skip_value(cursor, p, depth + 1)
+        behind = _skip_plain_numbers(p)
+        p = behind if behind != p else skip_value(cursor, p, depth + 1)
         if p == NULL:
             return NULL
         p = skip_space(p)
