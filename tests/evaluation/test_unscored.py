@@ -331,6 +331,18 @@ def test_columns_and_gates_without_scores(
     assert error in ended.err
 
 
+def test_a_failed_gate_lists_the_worst_classes(command: Run) -> None:
+    """F1 is 2 TP / (2 TP + FP + FN): dogs have 4 TP and 4 FP, cats 5 and 4, birds 4, 2 and 1 FN."""
+    paths = QUICKSTART / "instances.json", QUICKSTART / "no-scores.json"
+    ended = command("eval", *paths, "--fail-under", "F1=0.99")
+    lines = [line for line in ended.out.splitlines() if line.startswith("class ")]
+    assert lines[-3:] == [
+        "class dog: F1 0.6667 (4 ground truths)",
+        "class cat: F1 0.7143 (5 ground truths)",
+        "class bird: F1 0.7273 (5 ground truths)",
+    ]
+
+
 def test_the_page_has_images(command: Run, tmp_path: Path) -> None:
     inputs = ["report", QUICKSTART / "instances.json", QUICKSTART / "no-scores.json", "-o"]
     ended = command(*inputs, tmp_path / "page.html")

@@ -329,7 +329,8 @@ def test_intervals_in_the_report(detap: Run) -> None:
     with Path("r.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert float(rows[1]["AP50_low"]) < HALF < float(rows[1]["AP50_high"])
-    few, _ = report(detap, *CALL, "--confidence", "0.95")
+    few, _ = report(detap, *CALL, "--confidence", "0.95", "--fail-under", "set:half.AP=0.1")
+    assert few["gates"]["checks"][0]["message"] == f"set:half.AP {HALF:.4f}, required >= 0.1"
     assert few["intervals"]["data_sets"]["half"]["AP"] == [None, None]  # 10 cats
     assert few["intervals"]["summary"]["AP"] == [low, high]  # 30 cats
 
