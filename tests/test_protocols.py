@@ -357,3 +357,13 @@ def test_thresholds_have_two_decimals_or_up_to_six_digits() -> None:
     changed = replace(COCO, iou_thresholds=(0.00001, 0.123456, 0.5))
     ious = [spec.params.iou for spec in AveragePrecision().others(changed)][:4]
     assert ious == ["1e-05:0.50", "1e-05", "0.123456", "0.50"]
+
+
+def test_numbers_may_be_fractions() -> None:
+    assert Protocol.parse("coco|froc-points:1/8,0.25").froc_points == (0.125, 0.25)
+    with pytest.raises(UsageError, match="nan is outside"):
+        Protocol.parse("coco|froc-points:1/0")
+
+
+def test_presets_are_shown_as_a_mapping() -> None:
+    assert repr(PRESETS).startswith("{'voc2007': Protocol('voc2007'")
