@@ -88,7 +88,7 @@ def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c.update(score=np.array([1, 2])), "score has dtype int64"),
         (lambda c: c.update(other=np.zeros(2)), "KeyError: 'other'"),
         (lambda c: c.pop("corners"), "is damaged: TypeError"),
-        (lambda c: c.pop("mask"), "only one of mask and masks"),
+        (lambda c: c.pop("mask"), ": is damaged: only one of mask and masks is there"),
         (lambda c: c.pop("masks.runs"), "masks.runs"),
         (lambda c: c["masks.runs"].fill(4_000_000), "a mask has invalid runs or points"),
         (lambda c: c.pop("detap"), "is not a file of detections that detap wrote"),
