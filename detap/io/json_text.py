@@ -213,10 +213,10 @@ def refuse_utf16(data: bytes, file: str) -> None:
 
 
 def decode(data: bytes, file: str, first_line: int = 0) -> str:
-    """Return UTF-8 bytes as text, without a byte order mark; errors name the line if given."""
+    """Return UTF-8 bytes as text without a file's byte order mark; errors name a given line."""
     refuse_utf16(data, file)
     try:
-        return data.removeprefix(BYTE_ORDER_MARK).decode()
+        return (data if first_line > 1 else data.removeprefix(BYTE_ORDER_MARK)).decode()
     except UnicodeDecodeError as error:
         name, hint = looks_like(data)
         if name:

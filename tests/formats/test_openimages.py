@@ -52,6 +52,11 @@ def refused_detections(path: Path, **options: Any) -> list[str]:
 # --- what is read
 
 
+def test_a_byte_order_mark_only_begins_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path, f"\ufeff{PLAIN}", BOX.replace("a", "b"), "\ufeffc,dog,0,1,0,1")
+    assert read_ground_truth(path).images == ("b", "\ufeffc")
+
+
 def test_columns_follow_the_header(tmp_path: Path) -> None:
     path = written(
         tmp_path,
